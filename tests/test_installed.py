@@ -1,8 +1,9 @@
-"""Tests of the installed wheel: `toolbelt demo`, and `toolbelt init` with `toolbelt serve` for production."""
+"""Tests of the installed wheel: `toolbelt demo`, `toolbelt init` with `toolbelt serve`, and the first hour."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import os
 import re
 import signal
@@ -17,6 +18,8 @@ from pathlib import Path
 import httpx
 import psycopg
 import pytest
+
+from tests.docs import pages, test_examples
 
 pytestmark = pytest.mark.slow
 
@@ -45,6 +48,19 @@ class Installation:
             text=True,
             timeout=300,
         )
+
+    def sh(self, command: str, directory: Path) -> str:
+        """Run a command of the documentation in a shell, and return what it prints. Require that it succeeds."""
+        run = subprocess.run(
+            ["/bin/sh", "-ec", command],
+            cwd=directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert run.returncode == 0, (command, run.stdout, run.stderr)
+        return run.stdout
 
     @contextlib.contextmanager
     def serving(self, *arguments: str, **environment: str) -> Iterator[httpx.Client]:
@@ -86,7 +102,7 @@ def _wait(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an environment in which the wheel is installed with its server extra."""
+    """Return an environment in which the wheel is installed with its server extra, and the server of the first hour."""
     base = tmp_path_factory.mktemp("installed")
     quiet = ("--quiet", "--no-input", "--disable-pip-version-check")
     build = [sys.executable, "-m", "pip", "wheel", *quiet, "--no-deps", "--wheel-dir", str(base), str(ROOT)]
@@ -96,7 +112,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # The pip of the tests is used, because installing pip into the environment takes longer than the wheel. Without
     # compiling: modules are compiled when they are imported.
     pip = [sys.executable, "-m", "pip", "--python", str(base / "venv/bin/python")]
-    subprocess.run([*pip, "install", *quiet, "--no-compile", f"{wheel}[server]"], check=True, timeout=600)
+    upstream = f"mcp-server-git=={importlib.metadata.version('mcp-server-git')}"
+    install = [*pip, "install", *quiet, "--no-compile", f"{wheel}[server,mcp]", upstream]
+    subprocess.run(install, check=True, timeout=600)
     return base / "venv"
 
 
@@ -153,6 +171,44 @@ def test_the_demo_serves_login_calls_and_switches(installation: Installation) ->
         )
         assert flipped.status_code == 303, flipped.text
         assert tools(client, token[0], "assistant") < before
+
+
+def test_the_first_hour_takes_eight_commands_in_an_empty_directory(
+    installation: Installation, folder: Path
+) -> None:
+    """The reader's client is this test: it has the tools of the page's toolkit, calls one, and loses them."""
+    page = pages.ROOT / "docs/first-hour.md"
+    project, empty = installation.home / "project", installation.home / "empty"
+    for path in (project, empty):
+        path.mkdir()
+    identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+    subprocess.run(["git", "init", "--quiet", project], check=True)
+    commit = ["git", *identity, "commit", "--quiet", "--allow-empty", "--message", "The first"]
+    subprocess.run(commit, cwd=project, check=True)
+    installation.environment["PATH"] = f"{folder / 'bin'}:{installation.environment['PATH']}"
+    del installation.environment["TOOLBELT_HOME"]
+
+    written, differing = [], []
+    for piece in pages.pieces(page):
+        if isinstance(piece, pages.Block) and piece.file:
+            (empty / piece.file).write_text(piece.text, encoding="utf-8")
+        elif isinstance(piece, pages.Block) and piece.language == "console":
+            for line, shown in test_examples.commands(piece.text):
+                written.append(line)
+                if line.startswith("$ toolbelt ") and line != "$ toolbelt serve":
+                    differing.append(test_examples.difference(shown, installation.sh(line[2:], empty)))
+    assert [*filter(None, differing)] == []
+    assert len(written) <= 8, written
+
+    token = installation.sh("toolbelt token issue --agent coder", empty).split()[0]
+    with installation.serving("serve") as client:
+        assert tools(client, token, "coder") == {"git__git_log", "git__git_show", "git__git_status"}
+        call = {"tool": "git__git_log", "arguments": {"repo_path": str(project)}}
+        headers = {"Authorization": f"Bearer {token}"}
+        called = client.post("/api/v1/agents/coder/calls", json=call, headers=headers)
+        assert "Message: The first" in called.text, called.text
+        installation.sh("toolbelt flip coder repository off", empty)
+        assert tools(client, token, "coder") == set()
 
 
 def test_init_and_serve_set_up_a_production_installation(installation: Installation) -> None:

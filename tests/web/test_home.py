@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from tests import factories
+from tests.docs import pages
 from tests.web import dashboard, servers
 from toolbelt import locations, models
 from toolbelt.control import writing
@@ -57,10 +58,16 @@ def test_an_empty_installation_shows_the_first_steps_and_the_demo(admin_client: 
     assert first_steps(admin_client) == {
         "Add a server": False,
         "Review its tools": False,
+        "Create a toolkit": False,
         "Create an agent": False,
-        "Connect it": False,
-        "Call a tool": False,
+        "Connect a client or program": False,
     }
+
+
+def test_the_first_steps_are_those_of_the_first_hour(admin_client: Client) -> None:
+    steps = [f"{number}. {title}" for number, title in enumerate(first_steps(admin_client), 1)]
+    page = pages.ROOT / "docs/first-hour.md"
+    assert steps == re.findall(r"^## (\d\. .+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 def test_first_steps_are_checked_off_and_disappear_after_the_first_call(admin_client: Client) -> None:
@@ -74,13 +81,15 @@ def test_first_steps_are_checked_off_and_disappear_after_the_first_call(admin_cl
     servers.approve()
     assert ticked() == ["Add a server", "Review its tools"]
     assert "manage.py demo" not in admin_client.get("/").content.decode()
+    factories.toolkit("reading")
+    assert ticked() == ["Add a server", "Review its tools", "Create a toolkit"]
     factories.agent("ada")
-    assert ticked() == ["Add a server", "Review its tools", "Create an agent"]
+    assert ticked() == ["Add a server", "Review its tools", "Create a toolkit", "Create an agent"]
     issued = tokens.issue(writing.by("olive", via="command"), agent="ada")
-    assert "Connect it" not in ticked()
+    assert "It is connected." not in dashboard.text(admin_client.get("/"))
     credentials.recognize(issued.text)
     credentials.write_uses()
-    assert ticked()[-1] == "Connect it"
+    assert "It is connected." in dashboard.text(admin_client.get("/"))
     factories.call()
     assert not first_steps(admin_client)
 

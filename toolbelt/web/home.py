@@ -51,14 +51,14 @@ class _Page(pieces.Page):
         concern_lines = concerns.lines(loaded.attention, loaded.spikes)
         count = len(loaded.attention.agents)
         setup = None if loaded.calls else first_steps.load()
+        # The last step is only complete with the first call, after which the steps are hidden.
         completed = (
-            [setup.has_server, setup.is_reviewed, bool(setup.agent), setup.is_connected] if setup else []
+            [setup.has_server, setup.is_reviewed, setup.has_toolkit, bool(setup.agent)] if setup else []
         )
         self.count = count
         self.steps = setup
         self.is_checkout = locations.IS_CHECKOUT
         self.may_have_demo = settings.ENVIRONMENT != "production"
-        # The last step is the first call, after which the steps are hidden.
         self.next_step = 1 + [*completed, False].index(False)
         self.summary = f"{words.counted(count, 'agent')}, {words.tools(loaded.total)} in the catalog"
         self.concerns = [present() for present in concern_lines[:MAX_CONCERNS]]

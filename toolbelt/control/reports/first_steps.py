@@ -12,12 +12,14 @@ from toolbelt.store import call_records, credentials, snapshots
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstSteps:
-    """The steps that are done: a server was added, its tools are reviewed, there is an agent (``agent`` is the key of
-    the first), and it has connected. ``is_empty``: nothing at all is configured, so the demo can be loaded.
+    """The steps that are done: a server was added, its tools are reviewed, there is a toolkit, there is an agent
+    (``agent`` is the key of the first), and it has connected. ``is_empty``: nothing at all is configured, so the demo
+    can be loaded. docs/first-hour.md walks the same steps.
     """
 
     has_server: bool
     is_reviewed: bool
+    has_toolkit: bool
     agent: str
     is_connected: bool
     is_empty: bool
@@ -33,6 +35,7 @@ def load() -> FirstSteps | None:
     return FirstSteps(
         has_server=bool(servers),
         is_reviewed=bool(tools) and not any(map(tool_versions.awaits_review, tools)),
+        has_toolkit=bool(stored.toolkits),
         agent=agents[0] if agents else "",
         is_connected=credentials.is_any_agent_connected(),
         is_empty=not installation.is_configured(),
