@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from tests.web import dashboard
 from toolbelt import models
+from toolbelt.control.agents import mcp_clients
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
@@ -224,6 +225,12 @@ def warnings(browser: Client) -> dict[str, tuple[str, ...]]:
     return {
         label: way.warnings for label, way in ways(open_page(browser)).items() if way.client and way.warnings
     }
+
+
+def test_only_mcp_clients_are_said_to_get_no_directive(operator: Client) -> None:
+    shown = operator.get("/agents/ada/connect/").content.decode().split('<div class="way way-')[1:]
+    without = [way.partition('"')[0] for way in shown if "no directive" in way]
+    assert without == [client.id for client in mcp_clients.CLIENTS]
 
 
 def test_a_client_that_truncates_the_policy_has_a_warning(operator: Client) -> None:
