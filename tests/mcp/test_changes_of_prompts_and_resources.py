@@ -22,6 +22,7 @@ from toolbelt import models
 from toolbelt.control.access import switches
 from toolbelt.control.people import tokens
 from toolbelt.mcp import protocol
+from toolbelt.runtime.calls import subscriptions
 from toolbelt.runtime.surfaces import prepared_answers
 from toolbelt.runtime.upstream import process_connections
 from toolbelt.store import snapshots
@@ -197,8 +198,18 @@ def test_a_client_cannot_subscribe_to_a_denied_resource(client: Client, script: 
     assert not models.ResourceSubscription.objects.exists()
 
 
-def test_a_subscription_is_refused_if_its_server_sends_no_updates(client: Client, script: scripting.Script):
-    script.offers({**ANSWERS, "capabilities": {"resources": {"listChanged": True}}})
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"capabilities": {"resources": {"listChanged": True}}},
+        {"resources/subscribe": {"error": {"code": -32602, "message": "Not of this resource."}}},
+    ],
+    ids=["announces none", "refuses this one"],
+)
+def test_a_subscription_is_refused_if_its_server_sends_no_updates(
+    client: Client, script: scripting.Script, more: dict[str, Any]
+):
+    script.offers({**ANSWERS, **more})
     process_connections.stop()
 
     async def main() -> Any:
@@ -215,6 +226,51 @@ def test_a_subscription_is_refused_if_its_server_sends_no_updates(client: Client
         assert result.error["code"] == protocol.METHOD_NOT_FOUND
         assert result.error["message"].startswith("The server of this resource sends no updates.")
     assert not models.ResourceSubscription.objects.exists()
+
+
+def test_a_client_may_not_subscribe_to_more_than_its_stream_follows(
+    script: scripting.Script, cleared: None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(subscriptions, "MAX_FOLLOWED", 1)
+    script.offers({**ANSWERS, "resources/subscribe": {}, "resources/unsubscribe": {}})
+    process_connections.stop()
+    token = tokens.issue(SETUP, agent="ada").text
+    client = Client(endpoint=Endpoint(prepared_answers.answers()), token=token, version=OLD)
+
+    async def main() -> list[int]:
+        async with client.endpoint.serving():
+
+            async def status(what: str, uri: str) -> int:
+                answer = await client.endpoint.asend(client.request(f"resources/{what}", {"uri": uri}))
+                return answer.status
+
+            return [
+                await status("subscribe", "note://a"),
+                await status("subscribe", "note://b"),
+                await status("subscribe", "note://a"),
+                await status("unsubscribe", "note://a"),
+                await status("subscribe", "note://b"),
+            ]
+
+    assert run(main) == [200, 429, 200, 200, 200]
+
+
+def test_no_client_gets_updates_that_it_has_not_subscribed_to(client: Client, script: scripting.Script):
+    script.offers({**ANSWERS, "resources/subscribe": {}, "resources/unsubscribe": {}})
+    process_connections.stop()
+    arguments = {"method": protocol.RESOURCE_UPDATED, "params": {"uri": "note://b"}}
+    updated = client.request("tools/call", {"name": "kb__notify", "arguments": arguments})
+
+    async def main() -> bool:
+        async with client.endpoint.serving(), client.endpoint.open(_subscribed(client, "note://a")) as stream:
+            await read_opening(stream, client.version)
+            if client.version != NEW:
+                await client.endpoint.asend(client.request("resources/subscribe", {"uri": "note://a"}))
+            await _until(lambda: "resources/subscribe" in [method for method, _ in script.asked])
+            await client.endpoint.asend(updated)
+            return await is_quiet(stream)
+
+    assert run(main)
 
 
 def test_a_subscription_is_accepted_while_its_server_cannot_be_asked(

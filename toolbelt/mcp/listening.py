@@ -19,7 +19,7 @@ from toolbelt.mcp import (
     updates,
 )
 from toolbelt.runtime import credentials, threads
-from toolbelt.runtime.calls import resource_updates
+from toolbelt.runtime.calls import resource_updates, subscriptions
 
 # How long a client should wait before it reconnects after its stream ended, in milliseconds.
 RECONNECT_MILLISECONDS = 1000
@@ -107,7 +107,9 @@ async def subscribe(
     now = exchanges.digests(current.tools)
     uris = requested.get("resourceSubscriptions")
     uris = (
-        [uri for uri in uris if isinstance(uri, str)][: updates.MAX_COUNT] if isinstance(uris, list) else []
+        [uri for uri in uris if isinstance(uri, str)][: subscriptions.MAX_FOLLOWED]
+        if isinstance(uris, list)
+        else []
     )
     wants_policy = resources.POLICY in uris
     others = [uri for uri in dict.fromkeys(uris) if uri != resources.POLICY]

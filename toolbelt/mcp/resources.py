@@ -63,6 +63,13 @@ async def answer(
         await threads.run(subscriptions.remove, subscription(head), key)
     elif not is_policy and not await threads.run(resource_updates.active, head.key, [uri]):
         raise prompts_and_resources.not_found(message, revision, uri)
+    elif not is_policy and await threads.run(subscriptions.is_full, subscription(head), uri):
+        raise protocol.ProtocolError(
+            protocol.INVALID_REQUEST,
+            f"This client already has {subscriptions.MAX_FOLLOWED} subscriptions to resources, and no more are"
+            " followed. Unsubscribe from some of them first.",
+            status=429,
+        )
     elif not is_policy and not await updates.can_follow(
         updates.call_of(exchange, head, (await exchange.current_list(head, may_grow=True)).bearer), [uri]
     ):

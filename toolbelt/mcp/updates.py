@@ -8,10 +8,7 @@ from collections.abc import Collection, Sequence
 
 from toolbelt.mcp import exchanges, ongoing_call, request_head, streams
 from toolbelt.runtime import calls, credentials
-from toolbelt.runtime.calls import resource_updates
-
-# Per stream.
-MAX_COUNT = 100
+from toolbelt.runtime.calls import resource_updates, subscriptions
 
 
 def call_of(
@@ -41,7 +38,7 @@ class Following:
 
     def follow(self, uris: Collection[str]) -> None:
         """Follow these resources, and no others."""
-        followed = [*uris][:MAX_COUNT]
+        followed = [*uris][: subscriptions.MAX_FOLLOWED]
         for uri in self._tasks.keys() - set(followed):
             self._tasks.pop(uri).cancel()
         for uri in followed:

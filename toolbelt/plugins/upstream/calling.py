@@ -74,7 +74,7 @@ async def run(server: connection.Server, call: Request) -> Mapping[str, Any]:
         return {}
     if call.method == requests.CAN_FOLLOW:
         live = await _connected(server, call)
-        return {"follows": await updates.are_sent(live, call.arguments["uri"])}
+        return {"follows": await updates.are_sent(live, call.arguments["uri"], server.limits)}
     features = call.features
     more: Mapping[str, Any] = features.resumed if features is not None else {}
     for _ in range(client_features.MAX_ROUNDS):

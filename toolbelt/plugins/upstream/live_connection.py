@@ -64,6 +64,7 @@ class LiveConnection:
     given up, ``has_begun`` whether the handshake is over, and ``is_over`` whether its messages have ended. ``lists``
     are the last answers to methods that list, as sent. ``output`` is what a process wrote that is not MCP, and
     ``exit_code`` that of one that ended on its own. ``is_lost``: the server no longer knows its session.
+    ``subscribed`` are the resources whose updates it was asked for, up to 2025-11-25.
     """
 
     opened: asyncio.Future[mcp.Client]
@@ -82,6 +83,7 @@ class LiveConnection:
     has_begun: bool = False
     has_session: bool = False
     is_lost: bool = False
+    subscribed: set[str] = field(default_factory=set)
     running_calls: client_features.Calls = field(default_factory=client_features.Calls)
     lists: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Notify = Callable[[], object]
 METHOD_NOT_FOUND = -32601
+# How servers refuse a subscription: they have none, not of this resource, or not in this state.
+_REFUSALS = frozenset({METHOD_NOT_FOUND, -32600, -32602, -32002})
 
 
 class Followers:
@@ -68,16 +70,20 @@ async def follow(
     is_first = followers.join(uri, notify)
     try:
         if is_first and takes_requests:
-            await _send(client, uri, bounds, is_end=False)
+            await _subscribe(live, uri, bounds)
         await live.leave.wait()
     finally:
         if followers.leave(uri, notify) and takes_requests and not live.leave.is_set():
+            live.subscribed.discard(uri)
             with contextlib.suppress(Exception):
                 await asyncio.shield(_send(client, uri, bounds, is_end=True))
 
 
-async def are_sent(live: live_connection.LiveConnection, uri: str) -> bool:
-    """Return whether the server agrees to send updates of the resource. Raise the official client's errors."""
+async def are_sent(live: live_connection.LiveConnection, uri: str, bounds: limits.Limits) -> bool:
+    """Return whether the server agrees to send updates of the resource. Raise the official client's errors.
+
+    Up to 2025-11-25, this subscribes to the resource.
+    """
     from mcp.client import subscriptions
     from mcp.shared.exceptions import MCPError
 
@@ -87,11 +93,30 @@ async def are_sent(live: live_connection.LiveConnection, uri: str) -> bool:
             return bool(subscription.honored.resource_subscriptions)
     except subscriptions.ListenNotSupportedError:
         offered = client.server_capabilities.resources
-        return offered is not None and bool(offered.subscribe)
+        if offered is None or not offered.subscribe:
+            return False
+        try:
+            await _subscribe(live, uri, bounds)
+        except MCPError as error:
+            if error.code in _REFUSALS:
+                return False
+            raise
+        return True
     except MCPError as error:
         if error.code == METHOD_NOT_FOUND:
             return False
         raise
+
+
+async def _subscribe(live: live_connection.LiveConnection, uri: str, bounds: limits.Limits) -> None:
+    """Ask for updates of the resource, once for each connection."""
+    if uri not in live.subscribed:
+        live.subscribed.add(uri)
+        try:
+            await _send(live.at_hand(), uri, bounds, is_end=False)
+        except BaseException:
+            live.subscribed.discard(uri)
+            raise
 
 
 async def _send(client: mcp.Client, uri: str, bounds: limits.Limits, *, is_end: bool) -> None:

@@ -10,6 +10,8 @@ from toolbelt.store import subscriptions
 
 # Per token: more than it may open streams.
 MAX_COUNT = 2000
+# How many resources of upstream servers a stream follows, and a client may subscribe to.
+MAX_FOLLOWED = 100
 _HALF = 32
 
 
@@ -24,6 +26,12 @@ def add(subscription: str, uri: str = "") -> bool:
     """Subscribe to the policy, or to an upstream server's resource. Return False if the token has too many."""
     client = subscription if uri else ""
     return subscriptions.add(_key(subscription, uri), subscription[:_HALF], MAX_COUNT, client=client, uri=uri)
+
+
+def is_full(subscription: str, uri: str) -> bool:
+    """Return whether a client has subscribed to as many other resources as its stream follows."""
+    others = {*subscriptions.uris([subscription]).get(subscription, ())} - {uri}
+    return len(others) >= MAX_FOLLOWED
 
 
 def remove(subscription: str, uri: str = "") -> None:
