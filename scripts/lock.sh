@@ -9,7 +9,7 @@ compile() {
     file=$1
     shift
     CUSTOM_COMPILE_COMMAND="make lock" .venv/bin/python -m piptools compile --quiet \
-        --extra server --extra mcp --extra redis "$@" --output-file "$file" pyproject.toml
+        --extra server --extra redis "$@" --output-file "$file" pyproject.toml
     # pip-tools drops the markers of requirements of extras. uvloop does not run on Windows.
     sed 's/^\(uvloop==[^ ]*\) \\$/\1 ; sys_platform != "win32" \\/' "$file" >"$file.new"
     mv "$file.new" "$file"

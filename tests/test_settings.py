@@ -1,5 +1,7 @@
 """Tests of the settings that a process reads from its environment."""
 
+import io
+import logging
 import os
 import re
 import subprocess
@@ -7,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import structlog
 from django.core import checks
 
 from toolbelt import conf
@@ -136,6 +139,55 @@ def test_secrets_and_query_strings_are_not_logged() -> None:
         "tool_key": "git__status",
         "request": "GET /a",
     }
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_terminal", "is_json"),
+    [("production", False, True), ("production", True, False), ("development", False, False)],
+)
+def test_logs_are_json_in_production_unless_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, environment: str, is_terminal: bool, is_json: bool
+) -> None:
+    monkeypatch.setattr("sys.stderr", Terminal(is_terminal))
+    assert logs.is_json(environment) is is_json
+
+
+class Terminal(io.StringIO):
+    """Standard error, of a terminal or not."""
+
+    def __init__(self, is_terminal: bool) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+def test_a_logged_text_does_not_control_the_terminal() -> None:
+    before = structlog.get_config()
+    configured = logs.configure(level="INFO", as_json=False)["formatters"]["entry"]
+    structlog.configure(**before)
+    formatter = logs.Formatter(**{name: value for name, value in configured.items() if name != "()"})
+    record = logging.LogRecord("x", logging.INFO, "", 1, "a\x1b[2Jb \u202e", None, None)
+    line = formatter.format(record)
+    assert "\x1b" not in line
+    assert "a[U+001B][2Jb [U+202E]" in line
+
+
+def test_commands_import_neither_the_pages_nor_what_they_do_not_use() -> None:
+    late = "ninja", "numpy", "httpx", "psycopg", "toolbelt.web.urls", "toolbelt.api.application"
+    run = python(
+        "-c",
+        "import sys, django; from django.core.management import call_command, CommandError; django.setup()\n"
+        "try: call_command('token', 'revoke', 'tb_none')\n"
+        "except Exception: pass\n"
+        f"print([name for name in {late!r} if name in sys.modules])",
+        TOOLBELT_ENV="test",
+        DJANGO_SETTINGS_MODULE="toolbelt.settings",
+        DATABASE_URL="sqlite://:memory:",
+        PYTHONPATH=str(ROOT),
+    )
+    assert run.stdout.strip().splitlines()[-1:] == ["[]"], run.stderr
 
 
 def test_a_token_in_a_url_is_not_logged() -> None:

@@ -12,9 +12,11 @@ from toolbelt import conf
 from toolbelt.core import addresses
 
 _TEST_CLIENT = "testserver"
+# The tag of Toolbelt's own checks: those that a command runs before it does anything.
+OWN = "toolbelt"
 
 
-@checks.register
+@checks.register(OWN)
 def settings_are_sound(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
     return [
         checks.Error(
@@ -52,7 +54,7 @@ def proxies_are_named(app_configs: Sequence[AppConfig] | None, **kwargs: Any) ->
     ]
 
 
-@checks.register(checks.Tags.security)
+@checks.register(checks.Tags.security, OWN)
 def hosts_are_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
     unusable = [host for host in settings.ALLOWED_HOSTS if host != "*" and not addresses.is_host_name(host)]
     if not unusable:
@@ -66,7 +68,7 @@ def hosts_are_names(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> l
     ]
 
 
-@checks.register(checks.Tags.security)
+@checks.register(checks.Tags.security, OWN)
 def public_hosts_are_in_production(
     app_configs: Sequence[AppConfig] | None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
@@ -87,7 +89,7 @@ def public_hosts_are_in_production(
     ]
 
 
-@checks.register
+@checks.register(OWN)
 def variables_are_known(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
     return [
         checks.Warning(

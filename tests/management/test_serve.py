@@ -51,6 +51,12 @@ def test_a_server_prints_its_address_and_the_next_step(serve: Any, settings: Any
     settings.ENVIRONMENT, settings.ALLOWED_HOSTS = "production", [".example.com"]
     settings.INSECURE_HTTP = False
     assert "Log in at https://example.com/, through your reverse proxy with TLS." in serve()
+    settings.LOGS_AS_JSON, settings.LOG_LEVEL = True, "WARNING"
+    assert (
+        serve().splitlines()[-1] == "Logs go to standard error, one JSON object a line, from level WARNING."
+    )
+    settings.LOGS_AS_JSON = False
+    assert "Logs go to standard error, as text, from" in serve()
 
 
 @pytest.mark.django_db(transaction=True)

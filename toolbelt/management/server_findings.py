@@ -27,7 +27,7 @@ def examine(*, ask: bool = True) -> Iterator[findings.Finding]:
         yield findings.Finding(
             code="server-client",
             message=f"There are {len(servers)} upstream servers, but the client for them is not installed.",
-            way_out=f"Run `pip install '{locations.DISTRIBUTION}[mcp]'`.",
+            way_out=f"Run `pip install '{locations.DISTRIBUTION}[server]'`.",
         )
         return
     # This command cannot connect to the others, whatever the servers of the installation can.

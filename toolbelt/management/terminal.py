@@ -41,6 +41,9 @@ class Output(base.OutputWrapper):
 class Command(base.BaseCommand):
     """A command that writes through :class:`Output`."""
 
+    # Toolbelt's own. Django's import every page, which takes longer than most commands; `serve`, `migrate` and `check`
+    # run them.
+    requires_system_checks = ["toolbelt"]
     stdout: Output
     stderr: Output
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import structlog
 
 from toolbelt.plugins import contract
+
+if TYPE_CHECKING:
+    import httpx
 
 HTTP_TIMEOUT = 30.0
 
@@ -41,6 +43,8 @@ class LocalRuntime:
     def http(self) -> contract.Http:
         """The given client, or else one that is created at first use, because creating it takes a while."""
         if self._http is None:
+            import httpx  # late, because importing it takes a while as well
+
             self._http = self._own_http = httpx.AsyncClient(timeout=HTTP_TIMEOUT)
         return self._http
 

@@ -8,9 +8,8 @@ import functools
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx
 import structlog
 from django.db import connections
 from django.utils import module_loading
@@ -18,9 +17,12 @@ from django.utils import module_loading
 from toolbelt import conf
 from toolbelt.plugins import contract, info, lifecycle, loading
 from toolbelt.plugins import registry as registries
-from toolbelt.runtime import demo_plugins, http, plugin_state, secrets
+from toolbelt.runtime import demo_plugins, plugin_state, secrets
 from toolbelt.runtime.operators import OPERATORS
 from toolbelt.runtime.upstream import process_connections
+
+if TYPE_CHECKING:
+    import httpx
 
 _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
@@ -50,6 +52,9 @@ class Runtime:
     def http(self) -> contract.Http:
         """The client, created at first use because that reads certificates."""
         if self._http is None:
+            # Imported here: a process that calls no plugin needs no client.
+            from toolbelt.runtime import http
+
             self._http = http.client()
         return self._http
 

@@ -10,15 +10,15 @@ import structlog
 from django.conf import settings
 
 from toolbelt import locations
-from toolbelt.core.search import sentences
-
-_RECORD_SIZE = sentences.DIGEST_SIZE + sentences.VECTOR_SIZE
 
 _log = structlog.get_logger(__name__)
 
 
 def start() -> None:
     """Have the searches of this process use sentence vectors, if the extra is installed."""
+    # Imported here, because it imports NumPy, and most commands do not search.
+    from toolbelt.core.search import sentences
+
     sentences.use(VectorFile(Path(settings.BASE_DIR) / locations.SEARCH_VECTORS))
 
 
@@ -40,9 +40,10 @@ class VectorFile:
             content = self._file.read_bytes()
         except OSError:
             content = b""
-        starts = range(0, len(content) - _RECORD_SIZE + 1, _RECORD_SIZE)
-        records = (content[start : start + _RECORD_SIZE] for start in starts)
-        vectors = {record[: sentences.DIGEST_SIZE]: record[sentences.DIGEST_SIZE :] for record in records}
+        digest, size = _sizes()
+        starts = range(0, len(content) - size + 1, size)
+        records = (content[start : start + size] for start in starts)
+        vectors = {record[:digest]: record[digest:] for record in records}
         return vectors | self._unwritten
 
     def add(self, vectors: Mapping[bytes, bytes]) -> None:
@@ -53,7 +54,8 @@ class VectorFile:
         try:
             with self._file.open("ab") as file:
                 # What a process left that was killed while it wrote.
-                file.truncate(file.tell() // _RECORD_SIZE * _RECORD_SIZE)
+                _, size = _sizes()
+                file.truncate(file.tell() // size * size)
                 file.write(_records(vectors))
         except OSError as error:
             self._unwritten.update(vectors)
@@ -71,6 +73,13 @@ class VectorFile:
             temporary.replace(self._file)
         except OSError as error:
             _log.warning("search vectors not kept", file=str(self._file), error=str(error))
+
+
+def _sizes() -> tuple[int, int]:
+    """Return how many bytes the digest in a record has, and the whole record."""
+    from toolbelt.core.search import sentences
+
+    return sentences.DIGEST_SIZE, sentences.DIGEST_SIZE + sentences.VECTOR_SIZE
 
 
 def _records(vectors: Mapping[bytes, bytes]) -> bytes:

@@ -19,7 +19,7 @@ from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 
 from toolbelt import conf, locations
-from toolbelt.settings import logs, pooling, shown_command
+from toolbelt.settings import logs, shown_command
 
 # The installation's own files: its settings, a SQLite database, the collected static files.
 BASE_DIR = locations.home()
@@ -202,6 +202,9 @@ def database() -> dict[str, Any]:
                 "Set DATABASE_URL to an address with the name of a database, such as"
                 " postgres://user:password@host:5432/name."
             )
+        # Imported here: an installation on SQLite needs no driver of PostgreSQL.
+        from toolbelt.settings import pooling
+
         settings["ENGINE"] = "toolbelt.store.postgresql"
         # An unavailable server is noticed within 4 seconds, which leaves one second for the error page. What comes
         # before (the probe of requests for surfaces, and the wait for an agent's share of the pool) counts, too.
@@ -396,4 +399,5 @@ if LOG_LEVEL not in LOG_LEVELS:
     raise ImproperlyConfigured(
         f"Set TOOLBELT_LOG_LEVEL to one of {', '.join(LOG_LEVELS)}, not {LOG_LEVEL!r}."
     )
-LOGGING = logs.configure(level=LOG_LEVEL, as_json=ENVIRONMENT == "production")
+LOGS_AS_JSON = logs.is_json(ENVIRONMENT)
+LOGGING = logs.configure(level=LOG_LEVEL, as_json=LOGS_AS_JSON)

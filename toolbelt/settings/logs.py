@@ -1,7 +1,7 @@
 """Logging: what is logged, in which format, and what is removed.
 
 Everything is written to standard error by structlog, including Django's and uvicorn's messages: one JSON object per
-line in production, readable lines elsewhere.
+line in production, and readable lines elsewhere and on a terminal.
 """
 
 import json
@@ -13,17 +13,21 @@ import structlog
 from structlog import dev, processors, stdlib, typing
 
 from toolbelt.core import api_tokens, secret_texts
+from toolbelt.core.imported import cleaning
 from toolbelt.runtime import masking
 
 _ENCODER = json.JSONEncoder(default=repr)
 
 
 class Formatter(stdlib.ProcessorFormatter):
-    """structlog's formatter, which finally masks every known secret, also in tracebacks and arguments."""
+    """structlog's formatter, which finally masks every known secret, also in tracebacks and arguments.
+
+    It writes to a terminal, so control characters are written as ``[U+001B]``: texts of others must not control it.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a readable line."""
-        return masking.mask(super().format(record))
+        return cleaning.escape_hidden(masking.mask(super().format(record)))
 
 
 class JsonFormatter(stdlib.ProcessorFormatter):
@@ -57,6 +61,11 @@ def _encode(entry: typing.EventDict, **options: Any) -> str:
     return _ENCODER.encode(entry)
 
 
+def is_json(environment: str) -> bool:
+    """Return whether lines are JSON: in production, unless a person reads them on a terminal."""
+    return environment == "production" and not sys.stderr.isatty()
+
+
 def configure(*, level: str, as_json: bool) -> dict[str, Any]:
     """Configure structlog, and return the matching LOGGING for Django."""
     # Log lines contain neither thread nor process, and finding them out would take half of the time of each line.
@@ -74,7 +83,7 @@ def configure(*, level: str, as_json: bool) -> dict[str, Any]:
     rendering: list[typing.Processor] = (
         [processors.format_exc_info, processors.JSONRenderer(serializer=_encode)]
         if as_json
-        else [dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=dev.plain_traceback)]
+        else [dev.ConsoleRenderer(colors=False, exception_formatter=dev.plain_traceback)]
     )
     structlog.configure(
         processors=[stdlib.filter_by_level, *shared, stdlib.ProcessorFormatter.wrap_for_formatter],

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import psycopg
-import psycopg_pool
 from django import db
 from django.db import DEFAULT_DB_ALIAS, connections
 
 from toolbelt.core import errors
+
+if TYPE_CHECKING:
+    import psycopg
 
 # With less free space than this, the disk counts as full if SQLite reports only that reading or writing failed.
 MIN_FREE_BYTES = 64 * 1024
@@ -114,7 +117,7 @@ def classify(error: BaseException | None) -> errors.Unavailable | None:
         fault = None
         if isinstance(error, sqlite3.Error):
             fault = _of_sqlite(error)
-        elif isinstance(error, psycopg.Error):
+        elif "psycopg" in sys.modules:  # else, no error is its
             fault = _of_postgresql(error)
         if fault is not None:
             code, sentence, seconds = fault
@@ -154,7 +157,12 @@ def _is_disk_full() -> bool:
         return False
 
 
-def _of_postgresql(error: psycopg.Error) -> _Fault | None:
+def _of_postgresql(error: BaseException) -> _Fault | None:
+    import psycopg
+    import psycopg_pool
+
+    if not isinstance(error, psycopg.Error):
+        return None
     if isinstance(error, psycopg_pool.PoolTimeout):
         # The pool does not report why it has no connection: none could be opened, or all are in use.
         refused = _last_refusal()

@@ -24,6 +24,7 @@ _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104
 
 
 class Command(terminal.Command):
+    requires_system_checks = "__all__"
     help = "Serve the dashboard, the API and MCP. Behind a reverse proxy with TLS, unless it is for this machine only."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -69,6 +70,8 @@ def _greeting(host: str, port: int) -> Iterator[str]:
     else:
         reached = "localhost" if host in _EVERY_ADDRESS else shown
         yield f"Log in at http://{reached}:{port}/."
+    form = "one JSON object a line" if settings.LOGS_AS_JSON else "as text"
+    yield f"Logs go to standard error, {form}, from level {settings.LOG_LEVEL}."
     # The processes of the server open their own.
     connection.close()
 
