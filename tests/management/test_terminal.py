@@ -80,6 +80,6 @@ def test_a_review_escapes_hidden_characters_in_a_schema(tmp_path: Path) -> None:
     script.lists(listing.tool("read", "Read.", inputSchema=schema))
     call_command("mcp", "add", "files", "--command", script.connection["command"], *script.connection["args"])
     out = io.StringIO()
-    call_command("mcp", "review", "files", stdout=out)
+    call_command("mcp", "review", "--full", "files", stdout=out)
     assert not any(map(cleaning.is_hidden, out.getvalue()))
     assert "[U+202E]evil" in out.getvalue()

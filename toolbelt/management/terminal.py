@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from django.core.management import base
 
@@ -43,7 +43,7 @@ class Command(base.BaseCommand):
 
     # Toolbelt's own. Django's import every page, which takes longer than most commands; `serve`, `migrate` and `check`
     # run them.
-    requires_system_checks = ["toolbelt"]
+    requires_system_checks: list[str] | tuple[str, ...] | Literal["__all__"] = ["toolbelt"]
     stdout: Output
     stderr: Output
 

@@ -1,30 +1,55 @@
-"""``manage.py belt export|import|check``: export, import and check the configuration as a file."""
+"""``manage.py belt export|import|check|plan|apply``: the configuration as a file, and as code."""
 
 from __future__ import annotations
 
 import argparse
 import getpass
+import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 from toolbelt.control import writing
-from toolbelt.control.config import belt_effects, belt_texts, belts
+from toolbelt.control.config import belt_effects, belt_plans, belt_texts, belts
 from toolbelt.core import errors
-from toolbelt.management import belt_preview, files, terminal
+from toolbelt.management import belt_markdown, belt_preview, files, terminal
+
+# What `plan` exits with; an error is 1.
+NOTHING, CHANGES = 0, 2
 
 
 class Command(terminal.Command):
-    """Export, import or check a belt."""
+    """Export, import, check, plan or apply a belt."""
 
-    help = "Export the configuration as a belt (YAML or JSON), import a belt, or check one without changing anything."
+    help = (
+        "Export the configuration as a belt (YAML or JSON), import a belt, or check one without changing anything; as"
+        " code: plan what applying a belt would change, and apply it."
+    )
+
+    def create_parser(self, *args: Any, **options: Any) -> CommandParser:
+        """Return a parser that exits with 1 for wrong arguments, because 2 means that a plan has changes."""
+        parser = super().create_parser(*args, **options)
+        refuse = parser.error
+
+        def error(message: str) -> NoReturn:
+            try:
+                refuse(message)
+            except SystemExit as ended:
+                raise SystemExit(1) from ended
+            raise AssertionError  # it exits, or raises CommandError
+
+        parser.error = error  # type: ignore[method-assign]
+        return parser
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the action and the file."""
         parser.add_argument(
-            "act", metavar="ACTION", choices=("export", "import", "check"), help="export, import or check"
+            "act",
+            metavar="ACTION",
+            choices=("export", "import", "check", "plan", "apply"),
+            help="export, import, check, plan or apply",
         )
         parser.add_argument(
             "file",
@@ -34,17 +59,33 @@ class Command(terminal.Command):
             help="a YAML or JSON file; - for standard input or output",
         )
         parser.add_argument(
-            "--confirm", action="store_true", help="import even changes that require confirmation (import)"
+            "--confirm",
+            action="store_true",
+            help="make even changes that require confirmation (import, apply)",
         )
         parser.add_argument(
             "--dry-run",
             action="store_true",
-            help="only print what an import would change, and for which agents",
+            help="only print what an import would change, and for which agents (import)",
         )
         parser.add_argument(
             "--replace", action="store_true", help="overwrite a file that exists already (export)"
         )
-        parser.add_argument("--reason", default="", help="a reason, for the audit log (import)")
+        parser.add_argument("--reason", default="", help="a reason, for the audit log (import, apply)")
+        parser.add_argument(
+            "--only",
+            metavar="SECTIONS",
+            default="",
+            help="only these sections of the belt, such as agents,toolkits (plan, apply)",
+        )
+        parser.add_argument(
+            "--prune",
+            action="store_true",
+            help="archive the agents that the belt does not have (plan, apply)",
+        )
+        parser.add_argument(
+            "--markdown", action="store_true", help="print the plan for a comment on a pull request (plan)"
+        )
 
     def handle(self, *args: Any, act: str, file: str, **options: Any) -> None:
         """Run the action. An invalid belt is refused completely, with a line for each problem."""
@@ -52,6 +93,9 @@ class Command(terminal.Command):
             self._export(file, replace=options["replace"])
             return
         document = _read(file)
+        if act in ("plan", "apply"):
+            self._plan_or_apply(act, document, options)
+            return
         if act == "check":
             problems = belts.check(document)
             if problems:
@@ -73,6 +117,41 @@ class Command(terminal.Command):
         self._warn(result.warnings)
         for line in belt_preview.summary(assessment, result):
             self.stdout.write(line)
+
+    def _plan_or_apply(self, act: str, document: dict[str, Any], options: dict[str, Any]) -> None:
+        write = writing.by(getpass.getuser(), via="import", reason=options["reason"])
+        limits: dict[str, Any] = {
+            "only": [name.strip() for name in options["only"].split(",") if name.strip()],
+            "prune": options["prune"],
+        }
+        result: belts.Imported | None = None
+        try:
+            if act == "apply":
+                plan, result = belt_plans.apply(write.replace(confirm=options["confirm"]), document, **limits)
+            else:
+                plan = belt_plans.plan(write, document, **limits)
+        except errors.ConfirmationRequired as error:
+            reasons = "".join(f"\n  {reason}" for reason in error.reasons)
+            raise CommandError(f"To confirm:{reasons}\nTo apply the belt anyway, add --confirm.") from error
+        except errors.Invalid as error:
+            raise CommandError(_listed(error.problems)) from error
+        except errors.ToolbeltError as error:
+            raise CommandError(str(error)) from error
+        self._warn(plan.assessment.imported.warnings)
+        if result is not None:
+            lines = belt_preview.summary(plan.assessment, result)
+        elif options["markdown"]:
+            lines = belt_markdown.lines(plan)
+        else:
+            lines = belt_preview.lines(plan.assessment)
+        for line in lines:
+            self.stdout.write(line)
+        if not options["markdown"]:
+            for agent in plan.archived:
+                verb = "Archived" if act == "apply" else "To be archived"
+                self.stdout.write(f"{verb}, because the belt does not have it: {agent}.")
+        if act == "plan" and not plan.is_nothing:
+            sys.exit(CHANGES)
 
     def _preview(self, assessment: belt_effects.Assessment) -> None:
         self._warn(assessment.imported.warnings)
