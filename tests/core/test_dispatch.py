@@ -117,6 +117,8 @@ def test_call_tool_is_listed_while_something_could_be_called_or_loaded(fields: d
         ("list", True, True, "list"),
         ("list", False, True, "dispatch"),
         ("list", True, False, "dispatch"),
+        ("constant", False, True, "start"),
+        ("constant", True, False, "constant"),
     ],
 )
 def test_a_growing_list_requires_list_loading_a_session_and_permission(

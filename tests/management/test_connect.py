@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 
 from tests.api.conftest import SETUP
 from toolbelt import locations
-from toolbelt.control.agents import mcp_clients
+from toolbelt.control.agents import agents, mcp_clients
 from toolbelt.control.config import belts
 from toolbelt.control.servers.client_files import importing
 
@@ -72,7 +72,7 @@ def test_writing_keeps_the_rest_of_the_file(tmp_path: Path) -> None:
     file.chmod(0o640)
     connect("cursor", "--write", str(file))
     written = json.loads(file.read_text())
-    assert written["mcpServers"].pop("toolbelt")["url"] == f"{URL}/mcp/ada"
+    assert written["mcpServers"].pop("toolbelt")["url"] == f"{URL}/mcp/ada?loading=constant"
     assert written == existing
     assert file.stat().st_mode & 0o777 == 0o640
 
@@ -210,6 +210,14 @@ def test_the_next_step_after_writing_works_in_any_directory(tmp_path: Path, sett
     settings.ABSOLUTE_COMMAND = "/srv/.venv/bin/python /srv/manage.py"
     printed = connect("cursor", "--write", str(tmp_path / "a.json"))
     assert "  /srv/.venv/bin/python /srv/manage.py token issue --agent ada" in printed
+
+
+def test_the_address_says_how_a_client_loads_tools_unless_the_agent_or_the_caller_does() -> None:
+    assert "/mcp/ada?loading=constant" in connect("cursor")
+    assert "?loading" not in connect("claude-code") + connect("codex")
+    assert "?loading=dispatch" in connect("cursor", "--loading", "dispatch")
+    agents.edit(SETUP, "ada", changes={"mcp_loading": "list"})
+    assert "?loading" not in connect("cursor")
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ class Request:
     body: Any = None
     method: str = "POST"
     path: str = ADDRESS
+    query: str = ""
     token: str = ""
     headers: Mapping[str, str | None] = field(default_factory=dict)
     scheme: str = "http"
@@ -86,7 +87,7 @@ class Request:
             "scheme": self.scheme,
             "path": self.path,
             "raw_path": self.path.encode(),
-            "query_string": b"",
+            "query_string": self.query.encode(),
             "root_path": "",
             "headers": [(name.encode(), value.encode()) for name, value in sent.items() if value is not None],
             "client": self.client,

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from tests.web import dashboard
 from toolbelt import models
-from toolbelt.control.agents import mcp_clients
+from toolbelt.control.agents import agents, mcp_clients
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
@@ -181,6 +181,7 @@ def test_mcp_client_configurations_have_the_agents_url_and_no_token(operator: Cl
         label: json.loads(text) for label, text in offered.items() if label not in ("Claude Code", "Codex")
     }
     url, claude = "http://testserver/mcp/ada", offered["Claude Code"]
+    constant = f"{url}?loading=constant"
     assert claude.startswith(f"claude mcp add --transport http toolbelt {url} ")
     assert claude.endswith('  --header "Authorization: Bearer $TOOLBELT_TOKEN"\n')
     (token_input,) = written["VS Code"]["inputs"]
@@ -196,16 +197,16 @@ def test_mcp_client_configurations_have_the_agents_url_and_no_token(operator: Cl
     assert {
         label: written_file.get("mcpServers", {}).get("toolbelt") for label, written_file in written.items()
     } == {
-        "Cursor": {"url": url, "headers": sent("${env:TOOLBELT_TOKEN}")},
+        "Cursor": {"url": constant, "headers": sent("${env:TOOLBELT_TOKEN}")},
         "VS Code": None,
-        "Gemini CLI": {"httpUrl": url, "headers": sent("${TOOLBELT_TOKEN}")},
-        "Copilot CLI": {"type": "http", "url": url, "headers": sent("YOUR_TOKEN"), "tools": ["*"]},
+        "Gemini CLI": {"httpUrl": constant, "headers": sent("${TOOLBELT_TOKEN}")},
+        "Copilot CLI": {"type": "http", "url": constant, "headers": sent("YOUR_TOKEN"), "tools": ["*"]},
         "opencode": None,
-        "Cline": {"type": "streamableHttp", "url": url, "headers": sent("YOUR_TOKEN")},
+        "Cline": {"type": "streamableHttp", "url": constant, "headers": sent("YOUR_TOKEN")},
         "Claude Desktop": {
             "command": "npx",
             "args": [
-                *("-y", "mcp-remote", url, "--transport", "http-only"),
+                *("-y", "mcp-remote", constant, "--transport", "http-only"),
                 *("--header", "Authorization:${AUTH_HEADER}", "--allow-http"),
             ],
             "env": {"AUTH_HEADER": "Bearer YOUR_TOKEN"},
@@ -214,10 +215,24 @@ def test_mcp_client_configurations_have_the_agents_url_and_no_token(operator: Cl
     assert written["VS Code"]["servers"]["toolbelt"]["headers"] == sent(f"${{input:{token_input['id']}}}")
     assert written["opencode"]["mcp"]["servers"]["toolbelt"] == {
         "type": "remote",
-        "url": url,
+        "url": constant,
         "oauth": False,
         "headers": sent("{env:TOOLBELT_TOKEN}"),
     }
+
+
+def test_each_client_says_why_it_loads_tools_as_it_does(operator: Client) -> None:
+    shown = ways(open_page(operator))
+    reasons = {label: way.why for label, way in shown.items() if way.client}
+    assert "appends" in reasons["Claude Code"]
+    assert "full price" in reasons["Codex"]
+    assert "loading=constant" in reasons["Cursor"]
+    assert unescape(reasons["Cursor"]) in unescape(dashboard.text(operator.get(CONNECT)))
+    for loading in ("list", "constant"):
+        agents.edit(OPERATOR, "ada", changes={"mcp_loading": loading})
+        shown = ways(open_page(operator))
+        assert all(f"settings say: {loading}" in way.why for way in shown.values() if way.client)
+        assert "?loading" not in "".join(way.text for way in shown.values())
 
 
 def warnings(browser: Client) -> dict[str, tuple[str, ...]]:

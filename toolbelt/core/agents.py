@@ -17,11 +17,12 @@ KIND_LOADOUTS: Mapping[str, str] = {
     "general": "full",
 }
 ON_EXCEED = ("warn", "refuse", "defer")
-# How MCP clients reach the tools that the agent could load: a constant list with call_tool, or a list that grows.
-MCP_LOADINGS = ("dispatch", "list")
+McpLoading = Literal["dispatch", "list", "constant"]
+# How MCP clients reach the tools that the agent could load: through call_tool, beside a list that changes with its
+# grants; by a list that also grows; or through call_tool, beside a list that never changes.
+MCP_LOADINGS: tuple[McpLoading, ...] = get_args(McpLoading)
 
 OnExceed = Literal["warn", "refuse", "defer"]
-McpLoading = Literal["dispatch", "list"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

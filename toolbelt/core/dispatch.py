@@ -73,18 +73,18 @@ def parse_call(
 
 
 def search_tools(
-    resolved: budgets.Resolution, arguments: Any, *, is_offered: bool = False
+    resolved: budgets.Resolution, arguments: Any, *, is_offered: bool = False, includes_own: bool = False
 ) -> admitting.MetaAnswer | admitting.Refusal:
     """Return the answer of ``search_tools``: what can be called through ``call_tool``, the best with their schemas.
 
     In a session, it also says which name to load, where a load would succeed. ``is_offered``: as in
-    :func:`parse_call`; the program of such a model may run tools of its own.
+    :func:`parse_call`. ``includes_own``: also tools that the agent's own program runs.
     """
     if refusal := _refusal(resolved, meta_tools.SEARCH, arguments, is_offered=is_offered):
         return refusal
     message = _HOW_TO_CALL + (_HOW_TO_LOAD if resolved.context.has_session else "")
     page = search_results.of(
-        resolved, arguments, longest_message=message, is_dispatch=True, includes_own=is_offered
+        resolved, arguments, longest_message=message, is_dispatch=True, includes_own=includes_own
     )
     if not any("load" in result for result in page.results):
         message = _HOW_TO_CALL if page.results else search_results.NOTHING

@@ -12,6 +12,7 @@ from toolbelt import conf
 from toolbelt.core import errors
 from toolbelt.mcp import (
     authorization,
+    constant_lists,
     elicitation,
     input_required,
     list_changes,
@@ -98,6 +99,7 @@ class Shared:
         self.heads = request_head.HeadReader(conf.API_BODY_BYTES)
         self.depth, self.per_minute = conf.API_BODY_DEPTH, conf.API_PER_MINUTE
         self.list_tracker = list_changes.ListChangeTracker()
+        self.constant_lists = constant_lists.ConstantLists()
         self.running = running_calls.RunningCalls()
         self.questions = elicitation.Questions()
         # The calls whose clients repeat them, by the key of their question.
@@ -110,14 +112,18 @@ class Shared:
 
     async def current_list(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
         """Return the bearer of the token and its current list. Raise ProtocolError and errors.NotFound."""
-        return await self._current_list(streams.StreamState(head.token, head.key, may_grow))
+        return await self._current_list(streams.StreamState(head.token, head.key, may_grow, head.loading))
 
     async def _current_list(self, state: streams.StreamState) -> tool_lists.ListAnswer:
         if self._lists is not None:
-            current = await self._lists.ask(state.token, state.key, may_grow=state.may_grow)
+            current = await self._lists.ask(
+                state.token, state.key, may_grow=state.may_grow, loading=state.loading
+            )
             if current is not None:
                 return current
-            last = await self._lists.last_known(state.token, state.key, may_grow=state.may_grow)
+            last = await self._lists.last_known(
+                state.token, state.key, may_grow=state.may_grow, loading=state.loading
+            )
             if last is not None:
                 return await self._lists.try_database(lambda: threads.run(_ask, state)) or last
         return await threads.run(_ask, state)
@@ -126,7 +132,7 @@ class Shared:
         self, head: request_head.RequestHead, tools: tool_lists.ToolList, name: str, *, may_grow: bool
     ) -> None:
         """Record that a client is sent one of its lists: the name of a field of :class:`streams.Digests`."""
-        state = streams.StreamState(head.token, head.key, may_grow)
+        state = streams.StreamState(head.token, head.key, may_grow, head.loading)
         self.streams.record_sent(state, name, lambda: getattr(digests(tools), name))
 
     async def subscribed(self, keys: Collection[str]) -> Collection[str]:
@@ -297,10 +303,13 @@ class Exchange:
 
 
 def digests(tools: tool_lists.ToolList) -> streams.Digests:
-    """Return the digests of a client's lists and policy."""
+    """Return the digests of a client's lists and policy; a list that never changes has an empty one."""
     non_tools = tools.non_tools
     return streams.Digests(
-        tools.digest, tools.policy_digest, non_tools.prompts.digest, non_tools.resources_digest
+        "" if tools.is_constant else tools.digest,
+        tools.policy_digest,
+        non_tools.prompts.digest,
+        non_tools.resources_digest,
     )
 
 
@@ -317,7 +326,8 @@ def _uris(keys: Collection[str]) -> Mapping[str, Collection[str]]:
 @availability.raised_as_unavailable()
 def _ask(state: streams.StreamState) -> tool_lists.ListAnswer:
     bearer = authorization.authenticate(state.token, state.key.agent)
-    return tool_lists.ListAnswer(bearer, tool_lists.ask(state.key, may_grow=state.may_grow))
+    tools = tool_lists.ask(state.key, may_grow=state.may_grow, loading=state.loading)
+    return tool_lists.ListAnswer(bearer, tools)
 
 
 @availability.raised_as_unavailable()

@@ -46,11 +46,14 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
     current = await exchange.current_list(head, may_grow=True)
     now = exchanges.digests(current.tools)
     known_digests = streams.Digests(
-        list_changes.digest_in(head.last_event) or exchange.shared.list_tracker.digest(head) or now.tools,
+        now.tools
+        and (
+            list_changes.digest_in(head.last_event) or exchange.shared.list_tracker.digest(head) or now.tools
+        ),
         list_changes.policy_in(head.last_event) or list_changes.policy_in(head.client_session) or now.policy,
         *(list_changes.others_in(head.last_event) or list_changes.others_in(head.client_session) or now[2:]),
     )
-    state = streams.StreamState(head.token, head.key, True)
+    state = streams.StreamState(head.token, head.key, True, head.loading)
     stream = streams.Stream(
         state=state,
         known_digests=known_digests,
@@ -103,7 +106,7 @@ async def subscribe(
             protocol.INVALID_REQUEST, "Accept text/event-stream: the response is a stream.", status=406
         )
     current = await exchange.current_list(head, may_grow=False)
-    state = streams.StreamState(head.token, head.key, False)
+    state = streams.StreamState(head.token, head.key, False, head.loading)
     now = exchanges.digests(current.tools)
     uris = requested.get("resourceSubscriptions")
     uris = (
@@ -119,7 +122,11 @@ async def subscribe(
         others = await updates.can_follow(updates.call_of(exchange, head, current.bearer), others)
     stream = streams.Stream(state=state, known_digests=now, wants_policy=wants_policy)
     about = {protocol.SUBSCRIPTION: id_}
-    honoured: dict[str, Any] = {name: True for name in _LISTS if requested.get(name) is True}
+    honoured: dict[str, Any] = {
+        name: True
+        for name in _LISTS
+        if requested.get(name) is True and not (name == "toolsListChanged" and current.tools.is_constant)
+    }
     if wants_policy or others:
         honoured["resourceSubscriptions"] = [*([resources.POLICY] if wants_policy else []), *others]
     acknowledged = protocol.notification(protocol.ACKNOWLEDGED, {"notifications": honoured, "_meta": about})

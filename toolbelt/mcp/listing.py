@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from toolbelt.mcp import (
@@ -37,8 +38,13 @@ async def tools(
     after = protocol.cursor(message)
     may_grow = not revision.is_modern
     current = await exchange.current_list(head, may_grow=may_grow)
+    if current.tools.form == "start":
+        current = await _of_session(exchange, head, current)
     for_apps = bool(current.tools.for_apps) and apps.is_host(head, message, revision)
-    exchange.shared.list_tracker.record(head, current.tools)
+    if current.tools.is_constant:
+        exchange.shared.constant_lists.record(head, current.tools)
+    else:
+        exchange.shared.list_tracker.record(head, current.tools)
     exchange.shared.record_sent(head, current.tools, "tools", may_grow=may_grow)
     if current.is_stale:
         return exchanges.Reply(
@@ -66,18 +72,21 @@ async def initialize(
     current = await exchange.current_list(head, may_grow=True)
     result: dict[str, Any] = {
         "protocolVersion": revisions.negotiate(message.params.get("protocolVersion")),
-        "capabilities": _CAPABILITIES,
+        "capabilities": _capabilities(current.tools),
         "serverInfo": results.SERVER,
     }
     if current.tools.instructions:
         result["instructions"] = current.tools.instructions
-    digests = exchanges.digests(current.tools)
+    # Also of a list that never changes, which is found by it.
+    digests = exchanges.digests(current.tools)._replace(tools=current.tools.digest)
     capabilities = message.params.get("capabilities")
     session = list_changes.new_session(
         *digests,
         modes=elicitation.modes(capabilities),
         shows_screens=apps.shows_screens(capabilities),
     )
+    if current.tools.is_constant and not current.is_stale:
+        await exchange.shared.constant_lists.begin(head._replace(client_session=session), current.tools)
     reply = exchange.reply(message, result, is_stale=current.is_stale)
     return reply._replace(headers=(*reply.headers, (b"mcp-session-id", session.encode())))
 
@@ -90,11 +99,34 @@ async def discover(
     result: dict[str, Any] = {
         **results.MODERN_LIST,
         "supportedVersions": list(revisions.SUPPORTED),
-        "capabilities": _CAPABILITIES,
+        "capabilities": _capabilities(current.tools),
     }
     if current.tools.instructions:
         result["instructions"] = current.tools.instructions
     return exchange.reply(message, result, is_stale=current.is_stale)
+
+
+def _capabilities(tools: tool_lists.ToolList) -> dict[str, Any]:
+    return _CAPABILITIES | {"tools": {}} if tools.is_constant else _CAPABILITIES
+
+
+async def _of_session(
+    exchange: exchanges.Exchange, head: request_head.RequestHead, current: tool_lists.ListAnswer
+) -> tool_lists.ListAnswer:
+    """Return the list with which the client's session began; without a session, the one that never has other tools."""
+    if not list_changes.digest_in(head.client_session):
+        return await exchange.current_list(head, may_grow=False)
+    begun = await exchange.shared.constant_lists.begun(head)
+    if begun is None:
+        return current
+    # Not framed, because the tools for apps may have changed.
+    tools = dataclasses.replace(
+        current.tools,
+        names=tuple([tool.name for tool in begun]),
+        tools=tuple([tool.json.encode() for tool in begun]),
+        framed={},
+    )
+    return current._replace(tools=tools)
 
 
 def _framed(

@@ -18,7 +18,7 @@ from django.core import exceptions
 from django.http import HttpRequest
 from django.utils import http
 
-from toolbelt.core import api_tokens, caches, errors, request_key, sessions
+from toolbelt.core import agents, api_tokens, caches, errors, request_key, sessions, texts
 from toolbelt.mcp import protocol
 
 ENDPOINT = "/mcp"
@@ -34,6 +34,8 @@ MAX_CACHED_BYTES = 4096
 # Larger heads are refused. Most reverse proxies accept far less.
 MAX_BYTES = 65_536
 MAX_SESSION_LENGTH = 256
+# The name in the query of an address by which a client chooses how it loads tools.
+LOADING = "loading"
 
 _PATH = re.compile(r"/mcp/([A-Za-z0-9_.-]{1,64})(?:/s/(.+?))?/?", re.DOTALL)
 _USED_HEADERS = frozenset(
@@ -60,7 +62,8 @@ _ROUTING_HEADERS = frozenset({b"mcp-method", b"mcp-name", b"mcp-protocol-version
 
 class RequestHead(NamedTuple):
     """The head of a request. ``session`` is the conversation's id, from the path; ``client_session`` is the client's
-    session, from Mcp-Session-Id; ``address`` is the client's network address.
+    session, from Mcp-Session-Id; ``address`` is the client's network address; ``loading`` is how this client loads
+    tools, from the query of its address.
     """
 
     method: str
@@ -76,6 +79,7 @@ class RequestHead(NamedTuple):
     client_session: str
     last_event: str
     protocol_headers: protocol.Headers
+    loading: agents.McpLoading | None = None
 
     @property
     def key(self) -> request_key.RequestKey:
@@ -102,10 +106,18 @@ class HeadReader:
     def read(self, scope: Mapping[str, Any]) -> RequestHead:
         """Return the parsed head of a request. Raise ProtocolError if it is not valid."""
         # Some servers pass the client as a list, which is not hashable.
-        cache_key = (scope["path"], scope["method"], scope["scheme"], _client(scope), *scope["headers"])
+        query = scope.get("query_string", b"")
+        cache_key = (
+            scope["path"],
+            query,
+            scope["method"],
+            scope["scheme"],
+            _client(scope),
+            *scope["headers"],
+        )
         head = self._heads.get(cache_key)
         if head is None:
-            size = sum([len(name) + len(value) for name, value in scope["headers"]])
+            size = len(query) + sum([len(name) + len(value) for name, value in scope["headers"]])
             if size > MAX_BYTES:
                 raise _fault(
                     431,
@@ -180,6 +192,23 @@ def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
         get(b"mcp-session-id", ""),
         get(b"last-event-id", ""),
         protocol.Headers(get(b"mcp-protocol-version"), get(b"mcp-method"), get(b"mcp-name"), twice),
+        _loading(scope.get("query_string", b"")),
+    )
+
+
+def _loading(query: bytes) -> agents.McpLoading | None:
+    """Return how a client loads tools, if its address says so. Raise ProtocolError for an unknown way."""
+    if LOADING.encode() not in query:
+        return None
+    sent = urllib.parse.parse_qs(query.decode("latin-1"), keep_blank_values=True).get(LOADING, [])
+    for loading in agents.MCP_LOADINGS:
+        if sent == [loading]:
+            return loading
+    if not sent:
+        return None
+    choices = texts.listing(agents.MCP_LOADINGS)
+    raise _fault(
+        400, f"The address has {LOADING}={'&'.join(sent)[:40]}: use one of {choices}, or leave it out."
     )
 
 

@@ -170,6 +170,7 @@ async def _leave(exchange: exchanges.Exchange, head: request_head.RequestHead) -
         )
     exchange.shared.streams.leave(head.token, head.agent, head.client_session)
     exchange.shared.list_tracker.forget(head)
+    exchange.shared.constant_lists.forget(head)
     if client := ongoing_call.client_session(head):
         await process_connections.end_owner(
             connection_owners.key("session", request_key.RequestKey(head.agent), client)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import structlog
 
-from toolbelt.core import errors, limits, request_key
+from toolbelt.core import agents, errors, limits, request_key
 from toolbelt.mcp import protocol
 from toolbelt.runtime import feed
 
@@ -39,6 +39,7 @@ class StreamState(NamedTuple):
     token: str
     key: request_key.RequestKey
     may_grow: bool
+    loading: agents.McpLoading | None = None
 
 
 class Digests(NamedTuple):

@@ -62,7 +62,9 @@ async def answer(
             key=head.key._replace(request_id=exchange.request_id),
             tool=tool,
             arguments=arguments or {},
-            by_dispatch=before.tools.form == "dispatch",
+            by_dispatch=before.tools.form != "list",
+            keeps_call_tool=before.tools.is_constant,
+            told=await exchange.shared.constant_lists.told(head) if before.tools.is_constant else frozenset(),
             by_host=True,
         ),
         progress_token=protocol.progress_token(message) if head.takes_events else None,
@@ -240,11 +242,18 @@ async def _result(
 ) -> Mapping[str, Any]:
     """Return the result of a call, with changes that its client may not know."""
     server = exchange.shared
+    is_constant = before.tools.is_constant
+    if is_constant:
+        # What the model was told belongs to the conversation that its call names.
+        head = call.head
     try:
         now = (await server.current_list(head, may_grow=not revision.is_modern)).tools
     except (protocol.ProtocolError, errors.ToolbeltError):
         # The token has been revoked, for example, but the tool has run.
         now = before.tools
+    if is_constant:
+        notice = await server.constant_lists.notice(head, now) if now.is_constant else ""
+        return _for_revision(results.with_notice(results.of(answer, call.tool_name), notice), revision)
     if now.digest != before.tools.digest and call.tool_name in _LOADING and not revision.is_modern:
         await _notify_of_loading(exchange, head, now)
     notice = exchange.shared.list_tracker.notice(head, now)
@@ -265,7 +274,7 @@ async def _notify_of_loading(
 ) -> None:
     """Notify the client that loading changed its list: on its own stream if it has one, or before the result."""
     server = exchange.shared
-    state = streams.StreamState(head.token, head.key, True)
+    state = streams.StreamState(head.token, head.key, True, head.loading)
     if server.streams.has_stream(state, head.client_session):
         await server.streams.compare_lists(head.agent)
     elif head.takes_events:

@@ -21,6 +21,7 @@ from toolbelt.models.catalog import (
     Toolkit,
 )
 from toolbelt.models.context_use import ContextUse
+from toolbelt.models.first_lists import FirstList
 from toolbelt.models.learned_words import LearnedWords
 from toolbelt.models.listings import Listing
 from toolbelt.models.log_levels import LogLevel
@@ -46,6 +47,7 @@ __all__ = [
     "Cancellation",
     "Category",
     "ContextUse",
+    "FirstList",
     "LearnedWords",
     "Listing",
     "Loadout",

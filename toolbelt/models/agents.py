@@ -26,8 +26,9 @@ class Agent(naming.Named):
         DEFER = "defer", "Defer toolkits until it fits"
 
     class McpLoading(models.TextChoices):
-        DISPATCH = "dispatch", "With search_tools and call_tool; the list of tools stays the same"
+        DISPATCH = "dispatch", "With search_tools and call_tool; the list changes with the grants only"
         LIST = "list", "With load_tools; the list of tools grows"
+        CONSTANT = "constant", "With search_tools and call_tool; the list never changes in a conversation"
 
     key = models.CharField(max_length=64, unique=True, help_text="The agent's key in requests and belts.")
     title = models.CharField(blank=True, help_text="The display name.")

@@ -139,11 +139,14 @@ def _first_request(agent: str, prefix: str = "") -> FirstRequest | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A way to connect; ``has_token`` tells whether the text contains a token instead of the name of a variable."""
+    """A way to connect: ``why`` its client loads tools as it does, and whether the text contains a token instead of the
+    name of a variable (``has_token``).
+    """
 
     name: str
     label: str
     text: str
+    why: str = ""
     client: mcp_clients.Client | None = None
     warnings: tuple[str, ...] = ()
     has_token: bool = False
@@ -191,10 +194,12 @@ def configurations(origin: str, agent: str, result: surface.Surface) -> Iterator
     ``result`` is the agent's surface, for the warnings.
     """
     for client in mcp_clients.CLIENTS:
+        loading = mcp_clients.loading(client, result.resolution.context.agent.mcp_loading)
         yield Way(
             name=client.id,
             label=client.label,
-            text=mcp_clients.text(client, origin, agent),
+            text=mcp_clients.text(client, origin, agent, loading=loading.in_address),
+            why=loading.why,
             client=client,
             warnings=(*_cut_instructions(client, result.policy), *_long_names(client, result)),
         )
@@ -218,7 +223,8 @@ def _cut_instructions(client: mcp_clients.Client, agent_policy: policy.Policy) -
 
 
 def _long_names(client: mcp_clients.Client, result: surface.Surface) -> Iterator[str]:
-    definitions = tool_lists.of(result, result.resolution.context.agent.mcp_loading).tools
+    loading = result.resolution.context.agent.mcp_loading
+    definitions = tool_lists.of(result, tool_lists.form(loading, has_session=True, may_grow=True)).tools
     maximum = client.max_name_length - len(client.prefix)
     names = [definition.name for definition in definitions if len(definition.name) > maximum]
     if names:

@@ -72,8 +72,9 @@ class Settings(entry_forms.EntryForm):
         required=False,
         label="How MCP clients load tools",
         choices=[
-            ("dispatch", "With search_tools and call_tool; the tool list stays the same"),
+            ("dispatch", "With search_tools and call_tool; the tool list changes with your switches only"),
             ("list", "With load_tools; the tool list grows (needs a client that keeps sessions)"),
+            ("constant", "With search_tools and call_tool; the tool list never changes in a conversation"),
         ],
     )
     protected = forms.BooleanField(required=False)

@@ -10,11 +10,11 @@ import re
 import shlex
 import tomllib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from django.template import loader
 
-from toolbelt.core import errors, text_limits
+from toolbelt.core import agents, errors, text_limits
 
 # What the clients call this server, if they are not told otherwise; its tools are named after it there.
 NAME = "toolbelt"
@@ -32,6 +32,8 @@ class Client:
     ``file`` is the usual one, and ``template`` the configuration for it, if not ``templates/connect/clients/<id>.txt``.
     ``prefix`` is what the client puts before the name of a tool, and ``max_name_length`` the longest name with that;
     ``max_instructions_length`` is how many characters of the policy it reads, None if no limit is known.
+    ``on_change`` is what its model's provider receives when the list of tools changes: the change, appended to the
+    conversation; the whole again, read once more at full price; or the whole again, which it may refuse.
     """
 
     id: str
@@ -42,6 +44,7 @@ class Client:
     max_name_length: int = 64
     max_instructions_length: int | None = None
     template: str = ""
+    on_change: Literal["appends", "rereads", "rewrites"] = "rewrites"
 
 
 def is_name(name: str) -> bool:
@@ -49,12 +52,49 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in _KEYS
 
 
-def text(client: Client, origin: str, agent: str, *, name: str = NAME, for_file: bool = False) -> str:
+class Loading(NamedTuple):
+    """How a client loads tools: what its address must say, None if nothing, and a sentence that says why."""
+
+    in_address: agents.McpLoading | None
+    why: str
+
+
+def loading(client: Client, of_agent: agents.McpLoading) -> Loading:
+    """Return how a client should load tools, by what the agent's own setting is (``mcp_loading``)."""
+    if of_agent != "dispatch":
+        return Loading(None, f"{client.label} loads tools as the agent's settings say: {of_agent}.")
+    if client.on_change == "appends":
+        why = f"{client.label} appends a changed list of tools to the conversation, so it gets each change at once."
+        return Loading(None, why)
+    if client.on_change == "rereads":
+        why = (
+            f"{client.label} gets each change of its list of tools at once. After one, its provider reads the"
+            " conversation once more at full price."
+        )
+        return Loading(None, why)
+    why = (
+        f"{client.label} would put a changed list of tools before everything that was said, which the newest Claude"
+        " models refuse and every provider bills again. So its list never changes in a conversation"
+        " (loading=constant): it calls new tools with call_tool, and calls of removed ones are refused."
+    )
+    return Loading("constant", why)
+
+
+def text(
+    client: Client,
+    origin: str,
+    agent: str,
+    *,
+    name: str = NAME,
+    for_file: bool = False,
+    loading: agents.McpLoading | None = None,
+) -> str:
     """Return the client's configuration for an agent of the installation at ``origin``, as the server ``name``.
 
-    It is what a person enters, which can be a command; ``for_file``: the contents of a file.
+    It is what a person enters, which can be a command; ``for_file``: the contents of a file. ``loading`` is how this
+    client loads tools, if not as the agent's settings say.
     """
-    url = f"{origin}/mcp/{agent}"
+    url = f"{origin}/mcp/{agent}{f'?loading={loading}' if loading else ''}"
     template = client.template if for_file and client.template else client.id
     values = {
         "url": json.dumps(url),
@@ -166,6 +206,7 @@ CLIENTS = (
         prefix=f"mcp__{NAME}__",
         max_instructions_length=2048,
         template="claude-code-project",
+        on_change="appends",
     ),
     Client(
         id="cursor",
@@ -188,6 +229,7 @@ CLIENTS = (
         file="~/.codex/config.toml",
         note="In ~/.codex/config.toml.",
         prefix=f"mcp__{NAME}__",
+        on_change="rereads",
     ),
     Client(
         id="gemini-cli",

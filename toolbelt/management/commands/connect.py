@@ -15,7 +15,7 @@ from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control.agents import mcp_clients
-from toolbelt.core import errors
+from toolbelt.core import agents, errors
 from toolbelt.management import terminal
 from toolbelt.runtime import surfaces
 
@@ -49,6 +49,11 @@ class Command(terminal.Command):
             " toolbelt)",
         )
         parser.add_argument(
+            "--loading",
+            choices=agents.MCP_LOADINGS,
+            help="how this client loads tools (default: as the agent's settings say, or what suits the client)",
+        )
+        parser.add_argument(
             "--write",
             metavar="FILE",
             nargs="?",
@@ -67,19 +72,26 @@ class Command(terminal.Command):
                 f"{name!r} is not a name for a server: use letters, digits, _ and -, at most 40."
             )
         try:
-            surfaces.ask(options["agent"])
+            shown = surfaces.ask(options["agent"])
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         origin = _origin(options["url"])
         if options["url"] is None:
             self.stderr.write(f"Assumed address {origin}; pass --url for another.")
+        chosen = mcp_clients.loading(client, shown.resolution.context.agent.mcp_loading)
+        if options["loading"] is not None:
+            chosen = mcp_clients.Loading(options["loading"], "")
+        if chosen.why:
+            self.stderr.write(chosen.why)
+        loading = chosen.in_address
         if options["write"] is None:
-            self.stdout.write(mcp_clients.text(client, origin, options["agent"], name=name), ending="")
+            text = mcp_clients.text(client, origin, options["agent"], name=name, loading=loading)
+            self.stdout.write(text, ending="")
             if client.note:
                 self.stderr.write(client.note)
             return
         file = Path(options["write"] or client.file).expanduser()
-        text = mcp_clients.text(client, origin, options["agent"], name=name, for_file=True)
+        text = mcp_clients.text(client, origin, options["agent"], name=name, for_file=True, loading=loading)
         # The placeholder will be replaced by the token.
         holds_token = mcp_clients.PLACEHOLDER in text
         text = text.replace(

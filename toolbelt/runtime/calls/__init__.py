@@ -98,7 +98,7 @@ def check_again(call: Call) -> admitting.Refusal | None:
     try:
         snapshot, resolved, _ = gate.resolve()
         if gate.by_dispatch and call.tool == meta_tools.CALL:
-            is_offered = gate.told is not None
+            is_offered = gate.always_dispatches
             parsed_call = dispatch.parse_call(resolved, call.arguments, is_offered=is_offered)
             if isinstance(parsed_call, admitting.Refusal):
                 return parsed_call

@@ -54,9 +54,9 @@ def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
         return _call_meta_tool(recording)
     snapshot, resolved, state = gate.resolve()
     if by_dispatch and recording.tool == meta_tools.SEARCH:
-        return _end(recording, dispatch.search_tools(resolved, recording.arguments, is_offered=is_told))
+        return _end(recording, _search(gate, resolved))
     if by_dispatch and recording.tool == meta_tools.CALL:
-        parsed_call = dispatch.parse_call(resolved, recording.arguments, is_offered=is_told)
+        parsed_call = dispatch.parse_call(resolved, recording.arguments, is_offered=gate.always_dispatches)
         if isinstance(parsed_call, admitting.Refusal):
             return answering.refuse(recording, parsed_call)
         # From here on, it is a call of the given tool, and recorded as one.
@@ -65,6 +65,16 @@ def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
         if recording.tool in dispatch.LOADING and recording.key.session is not None:
             return _call_meta_tool(recording)
     return _admit_tool(gate, snapshot, resolved, state)
+
+
+def _search(gate: gates.CallGate, resolved: budgets.Resolution) -> admitting.MetaAnswer | admitting.Refusal:
+    return dispatch.search_tools(
+        resolved,
+        gate.recording.arguments,
+        is_offered=gate.always_dispatches,
+        # The program of a conversation's model may run tools of its own; an MCP client does not.
+        includes_own=gate.told is not None,
+    )
 
 
 def _call_meta_tool(recording: recordings.Recording) -> Answer:

@@ -51,6 +51,11 @@ class CallGate:
         return self.call.by_dispatch or (self.told is not None and self.told.dispatches)
 
     @property
+    def always_dispatches(self) -> bool:
+        """Return whether the model has ``call_tool`` also while it may load nothing."""
+        return self.call.keeps_call_tool or self.told is not None
+
+    @property
     def can_probe(self) -> bool:
         """Return whether the state can be read on the event loop, without a thread."""
         return self.caller.probe is not None
@@ -144,9 +149,10 @@ class CallGate:
         self, admission: admitting.Admission | admitting.Refusal
     ) -> admitting.Admission | admitting.Refusal:
         """Return the admission; a refusal does not contradict what the model was told in its conversation."""
-        if self.told is None or isinstance(admission, admitting.Admission):
+        if isinstance(admission, admitting.Admission):
             return admission
-        is_told = self.recording.tool in self.told.view.all_tools()
+        told = self.call.told if self.told is None else self.told.view.all_tools()
+        is_told = self.recording.tool in told
         return (
             admitting.withdrawn(self.recording.tool) if is_told and admission.code in _DENIED else admission
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -24,6 +24,8 @@ class Call:
 
     ``version`` is the version of the tool that the agent's own program has; empty: the one that agents have.
     ``by_dispatch``: the agent has ``call_tool`` instead of the meta-tools that load (see toolbelt.core.dispatch).
+    ``keeps_call_tool``: it has that also while there is nothing to load, because its list never changes; ``told`` are
+    then the tools that its model was told of, and that it may no longer have.
     ``by_host``: an MCP client calls, which may do so for the screen of a server, by the server's own name of the tool.
     ``conversation`` is the token of the conversation that it is made in; it decides how a refusal is worded.
     ``progress`` is called with the progress of an upstream server's tool, on the event loop of those servers.
@@ -36,6 +38,8 @@ class Call:
     version: str = ""
     method: str = results.CALL
     by_dispatch: bool = False
+    keeps_call_tool: bool = False
+    told: Collection[str] = ()
     by_host: bool = False
     conversation: str = ""
     progress: Progress | None = None

@@ -44,7 +44,8 @@ class ToolList:
 
     ``digest`` identifies the list's content. ``instructions`` is its policy, most important sections first, because
     some clients truncate it. ``framed`` caches the first page in each of the envelopes in which it is sent.
-    ``for_apps`` are the tools for apps only, by name.
+    ``for_apps`` are the tools for apps only, by name. ``callable`` are, for a list that never changes, the tools that
+    may be called now, with the digests of their definitions.
     ``non_tools`` are the prompts, resources and resource templates of the same agent and session. ``tokens`` is what
     the list costs a model.
     """
@@ -55,9 +56,15 @@ class ToolList:
     tools: tuple[bytes, ...]
     instructions: str
     for_apps: tuple[tuple[str, bytes], ...] = ()
+    callable: Mapping[str, bytes] = field(default_factory=dict)
     non_tools: prompt_and_resource_lists.NonToolLists = prompt_and_resource_lists.EMPTY
     tokens: context_use.Tokens = context_use.NOT_COUNTED
     framed: dict[Hashable, bytes] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def is_constant(self) -> bool:
+        """Return whether the list of its client never changes."""
+        return self.form in tool_lists.CONSTANT
 
     @property
     def size(self) -> int:
@@ -107,23 +114,36 @@ class ToolLists:
         self._contexts = contexts
         self._lists: byte_cache.ByteCache[ToolList] = byte_cache.ByteCache(MAX_BYTES)
 
-    async def ask(self, token: str, key: request_key.RequestKey, *, may_grow: bool) -> ListAnswer | None:
+    async def ask(
+        self,
+        token: str,
+        key: request_key.RequestKey,
+        *,
+        may_grow: bool,
+        loading: agents.McpLoading | None = None,
+    ) -> ListAnswer | None:
         """Return the list, if it is cached and the token is valid for it. Uses one query.
 
-        ``may_grow``: the client's protocol revision allows lists that grow by loading.
+        ``may_grow``: the client's protocol revision allows lists that grow by loading. ``loading`` is how this client
+        loads; None: as the agent's clients do.
         """
         context = await self._contexts.of(token, key)
-        return None if context is None else await self._list(context, key.session, may_grow)
+        return None if context is None else await self._list(context, key.session, may_grow, loading)
 
     async def last_known(
-        self, token: str, key: request_key.RequestKey, *, may_grow: bool
+        self,
+        token: str,
+        key: request_key.RequestKey,
+        *,
+        may_grow: bool,
+        loading: agents.McpLoading | None = None,
     ) -> ListAnswer | None:
         """Return the last known list, marked as stale, if the database is unavailable and there is one."""
         context = self._contexts.last_known(token, key) if self._contexts.is_offline else None
         if context is None:
             return None
         await asyncio.to_thread(surfaces.get_or_build, context.snapshot, context.probed.state.agent_stamp)
-        answer = await self._list(context, key.session, may_grow)
+        answer = await self._list(context, key.session, may_grow, loading)
         return None if answer is None else answer._replace(is_stale=True)
 
     async def try_database(self, query: Callable[[], Awaitable[ListAnswer]]) -> ListAnswer | None:
@@ -131,9 +151,13 @@ class ToolLists:
         return await self._contexts.try_database(query)
 
     async def _list(
-        self, context: request_contexts.RequestContext, session: str | None, may_grow: bool
+        self,
+        context: request_contexts.RequestContext,
+        session: str | None,
+        may_grow: bool,
+        loading: agents.McpLoading | None,
     ) -> ListAnswer | None:
-        form = _form(context.snapshot.agent.mcp_loading, session, may_grow)
+        form = _form(loading or context.snapshot.agent.mcp_loading, session, may_grow)
         cache_key = (context.cache_key, form)
         tools = self._lists.get(cache_key)
         if tools is None:
@@ -144,10 +168,10 @@ class ToolLists:
         return ListAnswer(context.bearer, tools, context=context)
 
 
-def ask(key: request_key.RequestKey, *, may_grow: bool) -> ToolList:
+def ask(key: request_key.RequestKey, *, may_grow: bool, loading: agents.McpLoading | None = None) -> ToolList:
     """Return the list of an agent's client, in a thread that may block. Raise errors.NotFound or errors.Invalid."""
     answer = surfaces.of(key)
-    loading = answer.resolution.context.agent.mcp_loading
+    loading = loading or answer.resolution.context.agent.mcp_loading
     return of(answer, _form(loading, key.session, may_grow))
 
 
@@ -177,6 +201,7 @@ def of(answer: surface.Surface, form: Form) -> ToolList:
         tools=tuple([encoded[definition.digest] for definition in listed.tools]),
         instructions=_instructions(answer.policy, listed),
         for_apps=tuple([(definition.name, encoded[definition.digest]) for definition in listed.for_apps]),
+        callable=listed.callable,
         non_tools=prompt_and_resource_lists.of(answer.resolution),
         tokens=context_use.count(answer, listed.tools),
     )
