@@ -63,6 +63,8 @@ EVERYTHING: dict[str, Any] = {
             "not_running": ["git__log"],
             "preapproved": {"git__log": "2:sha256:0"},
             "keep_descriptions": True,
+            "reject_tools": ["drop_*"],
+            "reject_all_but": ["log"],
             "instructions": "sha256:0",
             "instructions_seen": "sha256:0",
         }

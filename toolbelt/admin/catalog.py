@@ -35,7 +35,7 @@ class PluginAdmin(entry_admin.EntryAdmin):
     fieldsets = [
         (None, {"fields": ["name", "namespace", "title", "description", "category"]}),
         ("State", {"fields": ["active", "blocked", "trusted", "status", "error"]}),
-        ("MCP server", {"fields": ["upstream", "keep_descriptions"]}),
+        ("MCP server", {"fields": ["upstream", "keep_descriptions", "reject_tools", "reject_all_but"]}),
         ("Order", {"fields": ["position"]}),
     ]
     readonly_fields = ["error", "position"]

@@ -88,7 +88,9 @@ class Plugin:
     tools that no running process can run. ``preapproved`` are versions of tools that an operator approved by their
     hash, before they are declared or listed. ``keep_descriptions``: agents keep the approved descriptions of a server's
     tools, whatever the server lists (:mod:`toolbelt.core.imported.rewordings`). ``instructions`` is the hash of those
-    that a server states, and ``instructions_seen`` of those that an operator has seen.
+    that a server states, and ``instructions_seen`` of those that an operator has seen. ``reject_tools`` are patterns of
+    the server's names for tools that are rejected when it first lists them; so are all that match none of
+    ``reject_all_but``, if there are any (:mod:`toolbelt.core.imported.rejections`).
     """
 
     name: str
@@ -108,6 +110,8 @@ class Plugin:
     keep_descriptions: bool = False
     instructions: str = ""
     instructions_seen: str = ""
+    reject_tools: tuple[str, ...] = ()
+    reject_all_but: tuple[str, ...] = ()
 
     @property
     def runner(self) -> Runner:

@@ -1,20 +1,21 @@
 """Connections to upstream MCP servers: a command to run on this machine or a URL, and who shares a connection.
 
-A server may keep state for each connection, such as an open page. Environment, headers and URL may refer to variables,
-``${NAME}``: a connection is configuration, which is exported and shown, so it must not hold a secret. Variables are
-resolved when the connection is opened.
+A server may keep state for each connection, such as an open page. Every text of a connection may refer to variables,
+``${NAME}`` (:mod:`toolbelt.core.variables`): a connection is configuration, which is exported and shown, so it must not
+hold a secret. Variables are resolved when the connection is opened.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolbelt.core import addresses, schema, secret_texts
+from toolbelt.core import addresses, schema, secret_texts, variables
 
 Sharing = Literal["", "shared", "agent", "session"]
 Revision = Literal["", "2025-11-25", "2026-07-28"]
@@ -53,7 +54,6 @@ _RESERVED = frozenset(
 
 Path = tuple[str, ...]
 
-_REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -111,11 +111,30 @@ class Connection:
             return self.sharing or "session"
         return "" if has_session is None else "shared"
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return the texts that may refer to variables."""
+        return (self.command, *self.args, self.cwd, *self.env.values(), self.url, *self.headers.values())
+
     def variables(self) -> tuple[str, ...]:
         """Return the names of the variables that it uses, each once."""
-        texts = (*self.env.values(), *self.headers.values(), self.url)
-        names = (match[1] for text in texts for match in _REFERENCE.finditer(text))
-        return tuple(dict.fromkeys(name for name in names if name))
+        return tuple(dict.fromkeys(name for text in self.texts for name in variables.names(text)))
+
+    def variables_to_set(self) -> tuple[str, ...]:
+        """Return the names of the variables that it uses without a default, each once."""
+        return tuple(dict.fromkeys(name for text in self.texts for name in variables.required(text)))
+
+    def filled(self, fill: Callable[[str], str]) -> Connection:
+        """Return the connection with ``fill`` applied to each text that may refer to variables."""
+        return dataclasses.replace(
+            self,
+            command=fill(self.command),
+            args=tuple(map(fill, self.args)),
+            env={name: fill(value) for name, value in self.env.items()},
+            cwd=fill(self.cwd),
+            url=fill(self.url),
+            headers={name: fill(value) for name, value in self.headers.items()},
+        )
 
 
 def read(text: str) -> Connection | None:
@@ -228,12 +247,12 @@ def _has_secret_in_query(url: str) -> bool:
 def _is_meant_as_secret(name: str, value: str, *, may_be_path: bool) -> bool:
     """Return whether the name announces a secret, and the value is literal and long enough to be one."""
     is_path = may_be_path and value.startswith((".", "/", "~"))
-    return secret_texts.is_name(name) and not is_path and not _SHORT.fullmatch(value) and _literal(value)
-
-
-def _literal(value: str) -> bool:
-    """Return whether the value contains no variable."""
-    return not any(match[1] for match in _REFERENCE.finditer(value))
+    return (
+        secret_texts.is_name(name)
+        and not is_path
+        and not _SHORT.fullmatch(value)
+        and variables.is_literal(value)
+    )
 
 
 def _of_url(url: str) -> Iterator[tuple[Path, str]]:
@@ -278,7 +297,7 @@ def _of_value(
         yield at, f"{name!r} is not the name of {kind}."
     if _CONTROL.search(value):
         yield at, f"{name!r} contains a control character: remove it."
-    is_literal_header = field_name == "headers" and value and _literal(value)
+    is_literal_header = field_name == "headers" and value and variables.is_literal(value)
     if (
         secret_texts.has_known_form(value)
         or (is_literal_header and secret_texts.is_header_name(name))

@@ -23,6 +23,8 @@ from typing import Any
 
 import re2
 
+from toolbelt.core import variables
+
 WITHHELD = "[withheld]"
 # How deeply values are searched.
 MAX_DEPTH = 100
@@ -171,7 +173,6 @@ _ASSIGNED = (
     r"(?i:(?:^|[\s;&?,'\"])(?:password|passwd|pwd|passphrase|accountkey|sharedaccesskey|sharedaccesssignature"
     r"|client_?secret|api_?key|access_?token|secret_?key)\s*=\s*([^;&\s'\"]+))"
 )
-_REFERENCES = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _ESCAPED = "$${"
 # What may surround a reference without being a secret.
 _SCHEME = re.compile(r"(?:(?:bearer|basic|token|digest|api-?key)\s*)?[:\s]*", re.IGNORECASE)
@@ -261,7 +262,7 @@ def has_known_form(text: str) -> bool:
     """
     if len(text) < 6:
         return False
-    literal = _REFERENCES.sub("", text) if "${" in text else text
+    literal = variables.written_out(text)
     if _known.search(literal):
         return True
     for expression in (_password_in_url, _assigned):
@@ -343,7 +344,7 @@ def _is_literal(text: str) -> bool:
     """Return whether a text is more than references to variables and a scheme."""
     if "${" not in text or _ESCAPED in text:
         return True
-    literal = _REFERENCES.sub("", text).strip()
+    literal = variables.written_out(text).strip()
     return literal == text.strip() or not _SCHEME.fullmatch(literal)
 
 

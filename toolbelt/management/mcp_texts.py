@@ -96,6 +96,7 @@ def recorded(
     yield f"{name}: {texts.counted(len(listed.tools), 'tool')}{server}"
     groups = (
         (result.created, "new"),
+        (result.rejected, "rejected, as decided before they were listed"),
         (result.held, "changed, unavailable until approved"),
         (result.still_available, "with new details or a higher risk, available"),
         (result.differing, "described differently by processes of the server, available as approved"),

@@ -117,6 +117,20 @@ class Plugin(naming.Named):
         db_default="",
         help_text="The hash of the server's instructions that an operator has seen.",
     )
+    reject_tools = fields.JSONText(
+        default=list,
+        db_default=models.Value("[]"),
+        blank=True,
+        shape="array",
+        help_text="The names of tools that are rejected when the server first lists them. * stands for any text.",
+    )
+    reject_all_but = fields.JSONText(
+        default=list,
+        db_default=models.Value("[]"),
+        blank=True,
+        shape="array",
+        help_text="If there are any, all other tools are rejected when the server first lists them.",
+    )
     position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 
     class Meta:

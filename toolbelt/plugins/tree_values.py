@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from toolbelt.core import errors
-from toolbelt.plugins import variables
+from toolbelt.core import errors, variables
 
 _TAG = "tag:yaml.org,2002:"
 _WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true or false", "null": "null"}

@@ -7,15 +7,12 @@ own variables, such as the key that signs its sessions, are never available.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from toolbelt import conf
-from toolbelt.core import connections, errors
+from toolbelt.core import connections, errors, variables
 from toolbelt.runtime import secrets
-
-_REFERENCE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class OptionUnset(errors.ToolbeltError):
@@ -45,7 +42,9 @@ def fill_options(options: Mapping[str, Any], tool: str, namespace: Callable[[], 
 def _filled(value: Any, tool: str, namespace: Callable[[], str]) -> Any:
     match value:
         case str() if "${" in value:
-            return _REFERENCE.sub(lambda match: _option_variable(match, tool, namespace()), value)
+            return variables.replaced(
+                value, lambda name, default: _option_variable(name, default, tool, namespace())
+            )
         case Mapping():
             return {key: _filled(item, tool, namespace) for key, item in value.items()}
         case list() | tuple():
@@ -53,18 +52,14 @@ def _filled(value: Any, tool: str, namespace: Callable[[], str]) -> Any:
     return value
 
 
-def _option_variable(match: re.Match[str], tool: str, namespace: str) -> str:
-    name = match[1]
-    if name is None:
-        return "${"  # written $${
+def _option_variable(name: str, default: str | None, tool: str, namespace: str) -> str:
     secret = secrets.find(namespace, name) if namespace else None
     if secret is not None:
         return secrets.mask_always(secret)
-    if (
-        connections.is_reserved(name)
-        or not connections.is_listed(name, conf.WEB_VARIABLES)
-        or name not in os.environ
-    ):
+    is_allowed = not connections.is_reserved(name) and connections.is_listed(name, conf.WEB_VARIABLES)
+    if default is not None and (not is_allowed or not os.environ.get(name)):
+        return default
+    if not is_allowed or name not in os.environ:
         raise OptionUnset(tool, name, namespace)
     return secrets.mask_if_secret(os.environ[name])
 

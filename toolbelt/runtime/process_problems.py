@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
-from toolbelt.core import connections, errors
-from toolbelt.plugins import variables
+from toolbelt.core import connections, errors, variables
 from toolbelt.runtime import plugins
 from toolbelt.runtime.upstream import server_lists
 from toolbelt.store import running_processes, snapshots
@@ -32,23 +31,14 @@ def find() -> list[Problem]:
 
 def _of_server(name: str, connection: connections.Connection) -> Iterator[Problem]:
     environ = server_lists.environ_of(name)
-    for variable in connection.variables():
+    for variable in connection.variables_to_set():
         if variable not in environ:
             yield Problem(code="variable", subject=name, what=variable)
+    try:
+        connection = connection.filled(lambda text: variables.fill(text, environ)[0])
+    except errors.Refused:
+        return  # connecting reports it
     if connection.cwd and not Path(connection.cwd).is_dir():
         yield Problem(code="directory", subject=name, what=connection.cwd)
-    elif connection.command and not _has_command(connection, environ):
+    elif connection.command and shutil.which(connection.command, path=connection.env.get("PATH")) is None:
         yield Problem(code="command", subject=name, what=connection.command)
-
-
-def _has_command(connection: connections.Connection, environ: Mapping[str, str]) -> bool:
-    """Return whether the command of a server is found on its PATH, as far as that is known."""
-    path = connection.env.get("PATH")
-    if path is not None:
-        try:
-            path, problems = variables.fill(path, environ)
-        except errors.Refused:
-            return True  # connecting reports it
-        if problems:
-            return True
-    return shutil.which(connection.command, path=path) is not None

@@ -77,6 +77,8 @@ def plugins(**filters: Any) -> list[catalog.Plugin]:
             upstream=row.pop("connection") or "",
             declared_by=_texts(row.pop("declared_by")),
             not_running=_texts(row.pop("not_running")),
+            reject_tools=_texts(row.pop("reject_tools")),
+            reject_all_but=_texts(row.pop("reject_all_but")),
             preapproved=row.pop("preapproved") or {},
             **row,
         )

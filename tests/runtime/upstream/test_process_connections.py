@@ -84,6 +84,18 @@ def test_a_secret_in_a_server_s_answer_or_progress_is_withheld(
     assert messages == ["step 1", "[withheld]"]
 
 
+def test_variables_are_replaced_in_the_whole_command_line(
+    script: scripting.Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, *rest = script.connection["args"]
+    monkeypatch.setenv("MCP_PYTHON", script.connection["command"])
+    args = ["${MCP_PROGRAM:-" + program + "}", *rest]
+
+    connected.ready(script, "echo", command="${MCP_PYTHON}", args=args, cwd="${env:HOME}")
+
+    assert connected.content("files__echo", {"a": ["${HOME}"]}) == {"result": '{"a": ["${HOME}"]}'}
+
+
 def test_a_hanging_server_times_out_after_its_own_timeout(script: scripting.Script) -> None:
     connected.ready(script, "hang", timeout=1)
 

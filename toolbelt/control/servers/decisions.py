@@ -9,7 +9,7 @@ from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries, renaming
-from toolbelt.control.servers import approvals, client_plugins, tool_writes
+from toolbelt.control.servers import approvals, client_plugins, rejections, tool_writes
 from toolbelt.core import belts, catalog, errors, schema, tool_versions
 from toolbelt.store import snapshots
 
@@ -95,7 +95,7 @@ def reject(write: writing.Write, reviewed_hashes: Mapping[str, str], *, plugin: 
     with writing.begin():
         write, decided = write.in_batch(), _decided(reviewed_hashes, plugin)
         for name, items in decided.items():
-            _write(write, name, {key: _rejection(item) for key, item in items.items()}, "reject")
+            _write(write, name, {key: rejections.fields_of(item) for key, item in items.items()}, "reject")
     return tuple(key for items in decided.values() for key in items)
 
 
@@ -150,14 +150,6 @@ def _approval(tool: catalog.Tool, stored: catalog.Catalog) -> dict[str, Any]:
     # A tool that was held to a version is held to this one from now on; the others follow the code.
     is_held = tool.approved and not tool_versions.is_rejected(tool)
     return {"seen": None, "approved": version if is_held else None, "approved_version": None}
-
-
-def _rejection(item: approvals.ReviewItem) -> dict[str, Any]:
-    if item.kind == "details":
-        rejected = tool_versions.REJECTED + tool_versions.details_version(item.tool)
-        return {"details_approved": rejected, "approved_version": None}
-    rejected = tool_versions.REJECTED + tool_versions.version(item.tool)
-    return {"seen": None, "approved": rejected, "approved_version": None, "blocked": True}
 
 
 def _decided(reviewed_hashes: Mapping[str, str], plugin: str) -> dict[str, dict[str, approvals.ReviewItem]]:

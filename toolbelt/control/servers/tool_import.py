@@ -11,7 +11,7 @@ from typing import Any
 
 from toolbelt.control.servers import approvals, tool_writes
 from toolbelt.core import belts, catalog, errors, keys, risks, schema, tool_versions
-from toolbelt.core.imported import importing, non_tool_importing, repairs, rewordings
+from toolbelt.core.imported import importing, non_tool_importing, rejections, repairs, rewordings
 
 
 class ToolImporter:
@@ -131,7 +131,11 @@ class ToolImporter:
         if self._is_preapproved(definition):
             # Its hash does not cover the details.
             approval.pop("details_approved", None)
-        elif before is not None or not self._plugin.trusted:
+        elif (
+            before is not None
+            or not self._plugin.trusted
+            or rejections.is_rejected(self._plugin, definition.name)
+        ):
             self.unseen.append(definition.key)
             # Trust covers tools that are unseen, but not those that are held to another version.
             approval = {"seen": False} | ({} if before is None else {"approved": before})

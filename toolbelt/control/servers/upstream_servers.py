@@ -3,7 +3,8 @@
 The rules of :func:`record`:
 
 1. A new tool is unseen, so no agent has it; unless the server is trusted, and no tool that is gone had the same texts:
-   that may be the same tool renamed, and denied under its old name.
+   that may be the same tool renamed, and denied under its old name. One that the plugin's ``reject_tools`` or
+   ``reject_all_but`` leave out is rejected when it is first listed.
 2. A tool's texts follow the server. Category, default and policy belong to operators.
 3. A tool that was seen is held to that version, by the hash of its name, description and input schema. If the server
    lists something else, that is stored beside what was approved, and the tool is unavailable until the difference is
@@ -29,7 +30,7 @@ from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import approvals, instructions, tool_import, tool_writes
+from toolbelt.control.servers import approvals, instructions, rejections, tool_import, tool_writes
 from toolbelt.core import belts, catalog, connections, errors, facts, keys, limits
 from toolbelt.core.imported import importing, non_tool_importing, rewordings
 from toolbelt.store import listings, snapshots, token_counts
@@ -65,7 +66,8 @@ class Server:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedTools:
-    """The result of an answer: the tools that are new, changed, held, unseen and retired, and the problems.
+    """The result of an answer: the tools that are new, changed, held, unseen, rejected in advance and retired, and the
+    problems.
 
     The ``still_available`` have new details or state a higher risk, and the descriptions of the ``differing`` differ
     between processes: they await review without being held.
@@ -77,6 +79,7 @@ class RecordedTools:
     still_available: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
     retired: tuple[str, ...] = ()
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
@@ -254,6 +257,7 @@ def store(
         written = tool_writes.store_tools(
             write, to_write, source=source, stored=stored, names=names, counts=counts
         )
+        rejected = rejections.reject_listed(write, now, written.created)
         all_problems = [*problems, *importer.problems, *written.problems]
         note(all_problems)
     created = frozenset(written.created)
@@ -263,7 +267,8 @@ def store(
         held=tuple(key for key in importer.held if key in written.changed),
         still_available=tuple(key for key in importer.still_available if key in written.changed),
         differing=tuple(key for key in importer.differing if key in written.changed),
-        unseen=tuple(key for key in importer.unseen if key in created),
+        unseen=tuple(key for key in importer.unseen if key in created and key not in rejected),
+        rejected=rejected,
         retired=tuple(gone),
         problems=tuple(all_problems),
     )

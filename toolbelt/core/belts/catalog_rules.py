@@ -43,6 +43,9 @@ def _runner(entry: vocabulary.Plugin) -> Iterator[findings.Finding]:
     if entry.keep_descriptions and not is_upstream:
         message = "Only an upstream server lists other descriptions than the approved ones: leave it out."
         yield findings.Finding(("keep_descriptions",), message)
+    for field in ("reject_tools", "reject_all_but"):
+        if getattr(entry, field) and not is_upstream:
+            yield findings.Finding((field,), "Only the tools that an upstream server lists: leave it out.")
     if entry.not_running and not entry.in_code:
         message = "Only the tools of a plugin in code run in Toolbelt's processes: leave it out."
         yield findings.Finding(("not_running",), message)

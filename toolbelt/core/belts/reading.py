@@ -96,6 +96,8 @@ def plugin(entry: vocabulary.Plugin, categories: Iterable[str]) -> catalog.Plugi
             "upstream": schema.canonical(upstream) if upstream else "",
             "declared_by": _texts(entry.declared_by),
             "not_running": _texts(entry.not_running),
+            "reject_tools": _texts(entry.reject_tools),
+            "reject_all_but": _texts(entry.reject_all_but),
             "preapproved": _pairs(entry.preapproved),
         }
     )

@@ -76,6 +76,9 @@ class Plugin(fields.Fields):
     not_running: Annotated[_Texts | None, Names()] = None
     preapproved: fields.Pairs[_Text] | None = None
     keep_descriptions: bool | None = None
+    # A server's own names for tools, with * for any text, that are rejected when they are first listed.
+    reject_tools: _Texts | None = None
+    reject_all_but: _Texts | None = None
     # Set by the import of what a server lists.
     instructions: _Text | None = None
     instructions_seen: _Text | None = None

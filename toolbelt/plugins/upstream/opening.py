@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import toolbelt
-from toolbelt.core import connections, details
-from toolbelt.plugins import variables
+from toolbelt.core import connections, details, variables
 from toolbelt.plugins.upstream import eras, live_connection
 
 if TYPE_CHECKING:
@@ -66,15 +65,20 @@ def client(
         from toolbelt.plugins.upstream import streams, transports
     except ImportError as error:
         raise live_connection.UnreachableError(INSTALL) from error
+    settings = _filled(settings, environ)
     if settings.command:
-        env = _filled(settings.env, environ)
         transport = transports.process(
-            settings, env, live.stderr, live.give_up, live.output.data_received, live.note_exit
+            settings, settings.env, live.stderr, live.give_up, live.output.data_received, live.note_exit
         )
     else:
-        headers = _filled(settings.headers, environ)
-        url = _filled({"url": settings.url}, environ)["url"]
-        common = url, headers, settings.timeout, live.note_status, live.give_up, on_session_end
+        common = (
+            settings.url,
+            settings.headers,
+            settings.timeout,
+            live.note_status,
+            live.give_up,
+            on_session_end,
+        )
         if http_sse is None:
             transport = transports.http(*common, live.note_session)
         else:
@@ -92,11 +96,15 @@ def client(
     )
 
 
-def _filled(texts: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    filled, problems = {}, []
-    for name, text in texts.items():
-        filled[name], wrong = variables.fill(text, environ)
-        problems += wrong
+def _filled(settings: connections.Connection, environ: Mapping[str, str]) -> connections.Connection:
+    problems: list[str] = []
+
+    def fill(text: str) -> str:
+        filled, wrong = variables.fill(text, environ)
+        problems.extend(wrong)
+        return filled
+
+    filled = settings.filled(fill)
     if problems:
-        raise live_connection.UnreachableError(" ".join(problems))
+        raise live_connection.UnreachableError(" ".join(dict.fromkeys(problems)))
     return filled
