@@ -53,9 +53,10 @@ def names() -> list[str]:
 def test_the_preview_lists_the_files_servers_without_secrets(plugin_manager: Client) -> None:
     response = preview(plugin_manager, text=TEXT)
     page, html = response.context["page"], response.content.decode()
-    assert [server.name for server, _ in page.ready] == ["issues", "wiki"]
+    assert [server.name for server, _ in page.ready] == ["issues", "wiki", "sleeping"]
     assert [server.name for server, _ in page.elsewhere] == ["local"]
     assert (page.preview.off, [server.source for server in page.refused]) == (("sleeping",), ["odd"])
+    assert "It is off in the file, and arrives off." in html
     assert page.variables == ("ISSUES_TOKEN",)
     assert "mcp import FILE --only local" in html
     assert SECRET not in html
@@ -115,7 +116,10 @@ def test_an_unreadable_file_is_rejected_with_the_reason(
 
 
 def test_all_chosen_servers_or_none_are_added(plugin_manager: Client) -> None:
-    servers = {"wiki": {"url": "https://wiki.example/mcp"}, "bad": {"url": "ftp://x"}}
+    servers = {
+        "wiki": {"upstream": {"url": "https://wiki.example/mcp"}},
+        "bad": {"upstream": {"url": "ftp://x"}},
+    }
     response = plugin_manager.post(
         "/plugins/add/file/save/", {"servers": json.dumps(servers), "name": ["wiki", "bad"]}
     )
@@ -125,11 +129,12 @@ def test_all_chosen_servers_or_none_are_added(plugin_manager: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "servers", [{"local": {"command": ["sh"]}}, {"local": {"url": "https://x.example/", "command": ["sh"]}}]
+    "connection", [{"command": "sh"}, {"command": ["sh"]}, {"url": "https://x.example/", "command": ["sh"]}]
 )
 def test_a_command_cannot_be_added_through_a_forged_form(
-    plugin_manager: Client, servers: dict[str, Any]
+    plugin_manager: Client, connection: dict[str, Any]
 ) -> None:
+    servers = {"local": {"upstream": connection}}
     response = plugin_manager.post(
         "/plugins/add/file/save/", {"servers": json.dumps(servers), "name": ["local"]}
     )
@@ -137,7 +142,22 @@ def test_a_command_cannot_be_added_through_a_forged_form(
     assert names() == []
 
 
-@pytest.mark.parametrize("servers", ["", "[]", "7", '{"a": 1}', "{"])
+@pytest.mark.parametrize(
+    "servers",
+    [
+        "",
+        "[]",
+        "7",
+        '{"a": 1}',
+        "{",
+        '{"a": {"upstream": 1}}',
+        '{"a": {"upstream": {"url": "https://a.example/"}, "trusted": true}}',
+        '{"a": {"upstream": {"url": "https://a.example/"}, "status": "ready"}}',
+        '{"a": {"upstream": {"url": "https://a.example/"}, "active": "x"}}',
+        '{"a": {"upstream": {"url": "https://a.example/"}, "reject_tools": [1]}}',
+        '{"a": {"upstream": {"url": "https://a.example/"}, "reject_tools": 1}}',
+    ],
+)
 def test_a_tampered_preview_is_refused(plugin_manager: Client, servers: str) -> None:
     response = plugin_manager.post("/plugins/add/file/save/", {"servers": servers, "name": ["a"]})
     assert response.status_code == 422

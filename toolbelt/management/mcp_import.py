@@ -51,13 +51,14 @@ def run(write: writing.Write, options: dict[str, Any]) -> Iterator[str]:
     names = () if options["dry_run"] else importing.store(write, preview)
     if names:
         yield f"Stored {', '.join(names)}. Their tools will await review."
+    on = [name for name in names if name not in preview.off]
     if preview.variables:
         values = "are" if options["dry_run"] else "were"
         yield f"Set these variables in the environment of Toolbelt's servers; their values {values} not stored:"
         yield from (f"  {name}" for name in preview.variables)
-    if names:
-        yield f"Then list their tools: {conf.COMMAND} mcp refresh {' '.join(names)}"
-    else:
+    if on:
+        yield f"Then list their tools: {conf.COMMAND} mcp refresh {' '.join(on)}"
+    if not names:
         yield "Nothing was stored."
 
 
@@ -70,7 +71,10 @@ def _described(preview: importing.Preview) -> Iterator[str]:
                 yield f"  {name}: {value}"
         for place, name in server.withheld.items():
             yield f"  Withheld: {place}. Set {name}."
-        if server.note:
-            yield f"  {server.note}"
-    for name in preview.off:
-        yield f"{name}: left out, because it is off in the file. Name it with --only to import it."
+        if not server.active:
+            yield "  It is off in the file, and arrives off."
+        yield from (f"  {note}" for note in server.notes)
+        if server.unused:
+            yield f"  Not taken over: {', '.join(server.unused)}."
+    if preview.unused:
+        yield f"Not taken over from the file: {', '.join(preview.unused)}."

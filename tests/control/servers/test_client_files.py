@@ -32,13 +32,13 @@ EXPECTED: dict[str, tuple[list[str], list[str]]] = {
         ["FIGMA_FILES_X_FIGMA_TOKEN", "SLACK_BOT_TOKEN", "NOTES_KEY"],
     ),
     "codex_config.toml": (
-        ["context7", "notion"],
+        ["context7", "notion", "old"],
         ["CONTEXT7_API_KEY", "NOTION_X_WORKSPACE_SECRET", "NOTION_TOKEN"],
     ),
     "gemini_settings.json": (["maps", "bigquery"], ["MAPS_TOKEN", "PROJECT", "BIGQUERY_API_SECRET"]),
     "zed_settings.json": (["supabase", "older"], ["SUPABASE_ACCESS_TOKEN", "OLDER_PASSWORD"]),
     "opencode.json": (["jira", "everything"], ["JIRA_TOKEN", "JIRA_X_SESSION_ID", "STRIPE_KEY"]),
-    "windsurf_mcp_config.json": (["figma", "cline-style"], ["FIGMA_PATH", "API_TOKEN"]),
+    "windsurf_mcp_config.json": (["figma", "cline-style", "off-here"], ["FIGMA_PATH", "API_TOKEN"]),
     "server.json": (["weather"], ["WEATHER_API_KEY"]),
 }
 
@@ -145,8 +145,8 @@ BAD: dict[str, tuple[str, str]] = {
         '{"mcpServers": {\n\n"x": 5}}',
         r"line 3, x: A server must be an object",
     ),
-    "arguments as text": (
-        '{"mcpServers": {"x": {"command": "y", "args": "--read-only"}}}',
+    "arguments that are no list": (
+        '{"mcpServers": {"x": {"command": "y", "args": {"a": "--read-only"}}}}',
         r"x: Its arguments must be a list",
     ),
     "variables as a list": (
@@ -187,7 +187,7 @@ BAD: dict[str, tuple[str, str]] = {
         r"x: Its command line may contain a secret",
     ),
     "a value that is not text": (
-        '{"mcpServers": {"x": {"command": "y", "env": {"PORT": 80, "HOST": null}}}}',
+        '{"mcpServers": {"x": {"command": "y", "env": {"PORT": 80, "HOST": [1]}}}}',
         r"x: env\.HOST must be text",
     ),
     "an argument that is not text": (
@@ -208,7 +208,7 @@ BAD: dict[str, tuple[str, str]] = {
     ),
     "two servers with the same name": (
         '{"mcpServers": {"x y": {"command": "a"},\n"x_y": {"command": "b"}}}',
-        r"line 2, x_y: Its tools would be named x_y__…, as those of the server 'x y' in the file",
+        r"line 2, x_y: Its tools would be named x_y__…, as those of the server 'x y' in the file, if case",
     ),
     "a list with a server without a name": (
         '{"mcpServers": [{"name": "first", "command": "a"}, {"url": 5}]}',
@@ -422,11 +422,92 @@ def test_a_server_that_exists_is_not_overwritten(capsys: pytest.CaptureFixture[s
     assert [*stored_connections()] == ["sentry", "postgres"]
 
 
-def test_a_disabled_server_is_only_imported_if_it_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"disabled": True},
+        {"disabled": "true"},
+        {"enabled": False},
+        {"enabled": "no"},
+        {"isActive": False},
+        {"is_active": 0},
+        {"active": False},
+        {"enabled": True, "disabled": True},
+        {"status": "disabled"},
+    ],
+)
+def test_a_server_that_is_off_arrives_off_in_every_spelling(off: dict[str, Any]) -> None:
+    servers = {
+        "on": {"url": "https://a.example/mcp", "enabled": True},
+        "off": {"url": "https://b.example", **off},
+    }
+    preview = importing.preview(json.dumps({"mcpServers": servers}))
+
+    importing.store(upstream_servers.SYSTEM, preview)
+
+    assert {server.plugin.name: server.plugin.active for server in upstream_servers.servers()} == {
+        "on": True,
+        "off": False,
+    }
+    assert [server.unused for server in preview.servers] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"mcp": {"excluded": ["b"]}},
+        {"mcp": {"allowed": ["a"]}},
+        {"disabledMcpServers": ["b"]},
+        {"disabledMcpjsonServers": ["b"]},
+    ],
+)
+def test_a_list_of_servers_that_are_off_counts_beside_them(beside: dict[str, Any]) -> None:
+    servers = {name: {"url": f"https://{name}.example/mcp"} for name in "ab"}
+    preview = importing.preview(json.dumps({"mcpServers": servers, **beside}))
+
+    assert (preview.off, preview.unused) == (("b",), ())
+
+
+def test_what_is_off_is_neither_hidden_nor_refreshed(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("mcp", "import", str(FILES / "windsurf_mcp_config.json"))
-    assert "off-here: left out" in capsys.readouterr().out
-    call_command("mcp", "import", str(FILES / "windsurf_mcp_config.json"), "--only", "off-here")
-    assert "off-here" in stored_connections()
+
+    printed = capsys.readouterr().out
+    assert "It is off in the file, and arrives off." in printed
+    assert "off-here" not in printed.partition("mcp refresh")[2]
+
+
+def test_every_key_that_is_not_taken_over_is_named_without_its_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = {
+        "$schema": "Zwei9",
+        "editor": {"fontSize": "Zwei9"},
+        "mcp": {
+            "inputs": ["Zwei9"],
+            "servers": {
+                "_comment": "Zwei9",
+                "x": {
+                    "url": "https://x.example/mcp",
+                    "oauth": {"a": "Zwei9"},
+                    "transport": {"retry": "Zwei9"},
+                },
+            },
+        },
+    }
+    (tmp_path / "settings.json").write_text(json.dumps(document))
+    call_command("mcp", "import", str(tmp_path / "settings.json"), "--dry-run")
+
+    printed = capsys.readouterr().out
+    assert "Not taken over: oauth, transport.retry." in printed
+    assert "from the file: $schema, editor, mcp.inputs, mcp.servers._comment." in printed
+    assert "Zwei9" not in printed
+
+
+def test_a_key_is_named_without_what_is_hidden_or_secret_in_it() -> None:
+    secret = "ghp_" + "a1B2" * 9
+    server = converted({"url": "https://x.example/mcp", f"a\u202e{secret}": 1})
+
+    assert server.unused == ("a[U+202E][withheld]",)
 
 
 def test_an_unreadable_file_is_reported_by_name(tmp_path: Path) -> None:
@@ -520,7 +601,7 @@ def test_a_bare_name_is_a_reference_only_in_the_files_of_gemini_cli() -> None:
         "API_KEY": "${API_KEY}",
     }
     assert (elsewhere.variables, elsewhere.withheld) == (["API_KEY"], {"env.API_KEY": "API_KEY"})
-    assert "$REGION is passed on as it is written" in elsewhere.note
+    assert "$REGION is passed on as it is written" in " ".join(elsewhere.notes)
     assert gemini.connection["env"] == {
         "REGION": "${REGION}",
         "NOTE": "costs ${FIVE}",
@@ -529,12 +610,58 @@ def test_a_bare_name_is_a_reference_only_in_the_files_of_gemini_cli() -> None:
     assert gemini.withheld == {}
 
 
-@pytest.mark.parametrize("word", ["${DATA_DIR}", "/srv/${DATA_DIR}/x"])
-def test_a_variable_in_a_command_line_is_kept_with_a_note_that_nothing_replaces_it(word: str) -> None:
-    server = converted({"command": "y", "args": ["--dir", word]})
+@pytest.mark.parametrize(
+    ("written", "stored"),
+    [
+        ("${DATA_DIR}", "${DATA_DIR}"),
+        ("${env:DATA_DIR}", "${DATA_DIR}"),
+        ("${env.DATA_DIR}", "${DATA_DIR}"),
+        ("{env:DATA_DIR}", "${DATA_DIR}"),
+        ("/srv/${DATA_DIR:-x}/y", "/srv/${DATA_DIR:-x}/y"),
+        ("${env:DATA_DIR:-/srv/x}", "${DATA_DIR:-/srv/x}"),
+        ("${userHome}/x", "${HOME}/x"),
+    ],
+)
+def test_a_variable_is_read_in_every_field(written: str, stored: str) -> None:
+    of_command = converted(
+        {"command": f"{written}/bin", "args": ["--dir", written], "cwd": written, "env": {"DIR": written}}
+    )
+    of_url = converted({"url": f"https://y.example/{written}", "headers": {"Accept": written}})
 
-    assert server.connection["args"] == ["--dir", word]
-    assert "${DATA_DIR} is passed on as it is written" in server.note
+    assert of_command.connection == {
+        "command": f"{stored}/bin",
+        "args": ["--dir", stored],
+        "cwd": stored,
+        "env": {"DIR": stored},
+    }
+    assert of_url.connection == {"url": f"https://y.example/{stored}", "headers": {"Accept": stored}}
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {"command": "y", "env": {"API_KEY": "${API_KEY:-sk-ant-Zwei0tier9blau0123456789}"}},
+        {"command": "y", "args": ["--key", "${API_KEY:-Zwei0tier9blau0123456789}"]},
+        {"url": "https://y.example/mcp", "headers": {"Authorization": "Bearer ${API_KEY:-Zwei0tier9blau}"}},
+        {"url": "https://y.example/mcp", "headers": {"X-Team": "${API_KEY:-tier9blau}"}},
+    ],
+)
+def test_a_default_that_is_a_secret_is_withheld(server: dict[str, Any]) -> None:
+    result = converted(server)
+
+    assert (result.problem, result.variables) == ("", ["API_KEY"])
+    assert "ier9blau" not in str(result)
+
+
+def test_the_host_of_a_url_is_written_out_by_its_default() -> None:
+    server = converted({"url": "${BASE:-https://api.example.com}/${TENANT}/mcp"})
+    missing = converted({"url": "https://${HOST}:${PORT}/mcp"})
+
+    assert server.connection == {"url": "https://api.example.com/${TENANT}/mcp"}
+    assert server.notes == [
+        "BASE is not used: its default is written out, because the host of a URL is no variable."
+    ]
+    assert "The host of its URL is in the variable HOST" in missing.problem
 
 
 def test_what_was_withheld_is_printed_with_the_variable_to_set(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 from django import forms as django_forms
 from django.contrib.auth.decorators import permission_required
@@ -58,15 +57,13 @@ class Chosen(kit.Change):
     servers = fields.Document()
     name = fields.Names(required=False)
 
-    def connections(self) -> dict[str, dict[str, Any]]:
-        """Return the connections of the chosen servers by name. Raise errors.Invalid if none is chosen."""
+    def converted(self) -> list[importing.Converted]:
+        """Return the chosen servers. Raise errors.Invalid if none is chosen."""
         data = self.checked()
         servers = data["servers"]
-        if not isinstance(servers, dict) or not all(
-            isinstance(connection, dict) for connection in servers.values()
-        ):
+        if not isinstance(servers, dict):
             raise errors.Invalid.of("The preview is incomplete: start again.")
-        chosen = {name: servers[name] for name in data["name"] if name in servers}
+        chosen = [importing.chosen(name, servers[name]) for name in data["name"] if name in servers]
         if not chosen:
             raise errors.Invalid.of("No server was chosen.")
         return chosen
@@ -126,17 +123,13 @@ def save(request: http.Request) -> HttpResponse:
     """Add the chosen servers, all or none, and start listing their tools."""
     _declare(request)
     form = Chosen(request.POST)
-    chosen = form.connections()
-    preview = importing.Preview(
-        servers=tuple(
-            importing.Converted(name=name, source=name, connection=connection)
-            for name, connection in chosen.items()
-        )
-    )
+    preview = importing.Preview(servers=tuple(form.converted()))
     names = importing.store(responses.write(request, form.cleaned_data), preview)
     text = f"{words.counted(len(names), 'server')} added. Their tools are unavailable until you approve them."
     responses.keep_notice(request, notices.Notice(text=text))
-    return responses.see_other(request, f"{reverse('web:plugins')}?{listing.start_refresh(request, names)}")
+    on = [name for name in names if name not in preview.off]
+    query = f"?{listing.start_refresh(request, on)}" if on else ""
+    return responses.see_other(request, f"{reverse('web:plugins')}{query}")
 
 
 def _declare(request: http.Request) -> None:
@@ -172,7 +165,7 @@ class _Page(pieces.Page):
         self.variables = tuple(dict.fromkeys(name for server in ready for name in server.variables))
         self.elsewhere = [(server, reasons[server.name]) for server in valid if reasons[server.name]]
         self.refused = [server for server in servers if server.problem]
-        self.servers = json.dumps({server.name: server.connection for server in ready})
+        self.servers = json.dumps({server.name: server.entry for server in ready})
         only = " ".join(f"--only {shlex.quote(server.source)}" for server, _ in self.elsewhere)
         self.command = f"{conf.COMMAND} mcp import FILE {only}"
 

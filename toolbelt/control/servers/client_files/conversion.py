@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolbelt.control.servers.client_files import formats
-from toolbelt.core import connections, secret_texts
+from toolbelt.core import connections, secret_texts, texts, variables
+from toolbelt.core.imported import cleaning
+
+MAX_TITLE = 100
+MAX_DESCRIPTION = 500
+
+# What an import sets of a plugin.
+ENTRY_FIELDS = ("title", "description", "active", "upstream", "reject_tools", "reject_all_but")
 
 # How clients refer to variables and to what they ask their user for.
 _CLIENT_REFERENCE = re.compile(
-    r"\$\{env:(?P<env>\w+)\}|\{env:(?P<opencode>\w+)\}|\$\{input:(?P<input>[\w.-]+)\}"
-    r"|\$\{(?P<default>[A-Za-z_]\w*):-[^}]*\}"
+    r"\$\{env[:.](?P<env>\w+)(?::-(?P<env_default>[^{}]*))?\}|\$?\{env:(?P<opencode>\w+)\}"
+    r"|\$\{(?:input:|secrets\.)(?P<input>[\w.-]+)\}"
+    r"|\$\{(?P<name>[A-Za-z_]\w*):-(?P<default>[^{}]*)\}"
 )
+# What every client's user has, and what is the same everywhere.
+_OF_EVERY_PROCESS = frozenset({"HOME", "PATH"})
+_KNOWN = {"${userHome}": "${HOME}", "${/}": "/", "${pathSeparator}": "/"}
 # Only in the files of some clients. In all others, Zwei$tier9blau is a password.
 _BARE_REFERENCE = re.compile(r"\$(?P<bare>[A-Za-z_]\w*)")
-_REFERENCE = re.compile(r"\$\{([A-Za-z_]\w*)\}")
-_PLACEHOLDER = re.compile(r"\$\{[^}]*[^\w}][^}]*\}|\$\{(?:workspaceFolder|userHome|pathSeparator)\}")
+# Not a variable of Toolbelt's, and names that only a client has.
+_PLACEHOLDER = re.compile(
+    r"(?<!\$)\$\{(?!(?!workspaceFolder|workspacePath|extensionPath|__dirname|CLAUDE_PLUGIN_ROOT)"
+    r"[A-Za-z_]\w*(?::-[^{}]*)?\})[^}]*\}?|(?<!\$)\{file:[^}]*\}"
+)
 # Values that are no secret by their form, whatever their name: numbers, switches, words, paths, plain addresses.
 _HARMLESS = re.compile(
     r"\d{1,7}|true|false|on|off|yes|no|none|null|[A-Za-z][A-Za-z ,_-]{0,30}|[./~][\w./ ~-]*|v?\d+(?:\.\d+)+"
@@ -31,6 +46,8 @@ _HARMLESS = re.compile(
 _OPTION_NAME = re.compile(r"--?[A-Za-z][\w.-]*=")
 # A commit or an image: package@1f3a…, image@sha256:1f3a….
 _VERSION_HASH = re.compile(r"(?:@|sha256:|:sha-)[0-9a-f]{7,64}\b")
+# The scheme and the host of a URL, which may be variables.
+_HEAD = re.compile(r"(?:\$\{[^{}]*\}|[^/?#$])*(?::?//(?:\$\{[^{}]*\}|[^/?#$])*)?")
 _HEADER_LINE = re.compile(r"([\w-]+)\s*:\s*(.*)", re.DOTALL)
 # A variable for a container: -eNAME=value, --env=NAME=value, or NAME=value after -e or --env.
 _CONTAINER_VARIABLE = re.compile(
@@ -42,17 +59,45 @@ _CONTAINER_VARIABLE = re.compile(
 class Converted:
     """A server to import: its connection as in a belt, and the variables to set.
 
-    ``source`` is its name in the file, and ``problem`` is why it cannot be imported; ``note`` is something to know.
+    ``source`` is its name in the file, and ``problem`` is why it cannot be imported; ``notes`` are to know.
     ``withheld`` are the places whose values were replaced, such as ``env.API_KEY``, each with its variable.
+    ``unused`` are the keys of the file that are not taken over; ``active``: it is on in the client.
     """
 
     name: str
     source: str
+    title: str = ""
+    description: str = ""
+    active: bool = True
     connection: dict[str, Any] = field(default_factory=dict)
-    variables: list[str] = field(default_factory=list)
     withheld: dict[str, str] = field(default_factory=dict)
     problem: str = ""
-    note: str = ""
+    notes: list[str] = field(default_factory=list)
+    unused: tuple[str, ...] = ()
+    reject_tools: list[str] = field(default_factory=list)
+    reject_all_but: list[str] = field(default_factory=list)
+
+    @property
+    def variables(self) -> list[str]:
+        """Return the names of the variables to set: those without a default, and that not every process has."""
+        connection = connections.of(self.connection)
+        names = connection.variables_to_set() if connection is not None else ()
+        return [name for name in names if name not in _OF_EVERY_PROCESS]
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """Return the fields of the plugin that the server becomes, as in a belt, without its name."""
+        fields = {
+            field: getattr(self, "connection" if field == "upstream" else field) for field in ENTRY_FIELDS
+        }
+        fields["active"] = None if self.active else False
+        return {field: value for field, value in fields.items() if value not in (None, "", [], {})}
+
+    @classmethod
+    def of_entry(cls, name: str, entry: Mapping[str, Any]) -> Converted:
+        """Return the server with these fields of a plugin, which are checked when it is stored."""
+        fields = {("connection" if field == "upstream" else field): value for field, value in entry.items()}
+        return cls(name=name, source=name, **fields)
 
 
 def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted:
@@ -60,7 +105,16 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
 
     ``assigned`` are the values that variables stand for in this file, so that two values never share a name.
     """
-    converted = Converted(name=server.name, source=server.name, problem=server.problem)
+    converted = Converted(
+        name=server.name,
+        source=server.name,
+        title=shown(server.title, MAX_TITLE),
+        description=shown(server.description, MAX_DESCRIPTION),
+        active=not server.is_off,
+        problem=server.problem,
+        notes=[*server.notes],
+        unused=server.unused,
+    )
     if server.problem:
         return converted
     if (remote := _of_mcp_remote(server)) is not None:
@@ -68,7 +122,7 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
         if formats.is_sse("", server.url):
             converted.problem = formats.SSE
             return converted
-        converted.note = "mcp-remote is not needed: Toolbelt connects to the address itself."
+        converted.notes.append("mcp-remote is not needed: Toolbelt connects to the address itself.")
     replacer = _SecretReplacer(server, converted, assigned)
     if server.url:
         converted.connection = {"url": replacer.url(server.url)}
@@ -78,8 +132,12 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
             }
     else:
         env = dict(server.env)
-        args = _args(server.args, env)
-        converted.connection = {"command": server.command, "args": args, "cwd": server.cwd}
+        args = [replacer.word(arg) for arg in _args(server.args, env)]
+        converted.connection = {
+            "command": replacer.word(server.command),
+            "args": args,
+            "cwd": replacer.directory(server.cwd),
+        }
         converted.connection["env"] = {name: replacer.variable(name, value) for name, value in env.items()}
     if server.timeout and -math.inf < server.timeout < math.inf:
         converted.connection["timeout"] = min(max(1, int(server.timeout)), connections.MAX_TIMEOUT)
@@ -92,13 +150,13 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
     if not converted.problem and _may_hold_secret(_words(converted.connection)):
         converted.problem = (
             "Its command line may contain a secret, which every user of the machine could read: let the server read it"
-            " from its environment, and write it in 'env'. If it does not, add the server with `mcp add`."
+            " from its environment, and write it in 'env'. If it does not, write ${NAME} instead, and set it."
         )
     if converted.problem:
         # It may name what is left of a secret.
         converted.connection, converted.withheld = {}, {}
-    elif literal := _literal_reference(converted.connection):
-        converted.note = f"{converted.note} {literal}".strip()
+    else:
+        converted.notes += _notes(converted.connection)
     return converted
 
 
@@ -116,6 +174,10 @@ class _SecretReplacer:
     def header(self, name: str, value: str) -> str:
         """Return the value of a header. The scheme of an Authorization header stays."""
         if (kept := self._kept(name, value, _is_harmless_header)) is not None:
+            bare = variables.without_defaults(kept)
+            if bare != kept and not _is_harmless_header(name, kept):
+                self._converted.withheld[f"the default in headers.{name}"] = next(variables.names(kept))
+                return bare
             return kept
         scheme, has_space, secret = value.partition(" ")
         if not has_space or scheme.lower() not in ("bearer", "basic", "token"):
@@ -125,6 +187,9 @@ class _SecretReplacer:
 
     def url(self, url: str) -> str:
         """Return the URL, with variables for the secrets in its query and its long parts of the path."""
+        url = self._translated(self._with_host(url))
+        if self._converted.problem:
+            return ""
         try:
             parts = urllib.parse.urlsplit(url)
         except ValueError:
@@ -153,9 +218,36 @@ class _SecretReplacer:
             self._part("url", "path", part, not (_looks_random(part) or secret_texts.is_value(part)))
             for part in parts.path.split("/")
         )
-        netloc = self._translated(parts.netloc)
-        self._add_variables(netloc)
-        return f"{parts.scheme}://{netloc}{path}{'?' + query if query else ''}"
+        return f"{parts.scheme}://{parts.netloc}{path}{'?' + query if query else ''}"
+
+    def word(self, value: str) -> str:
+        """Return a part of the command line: what may be a secret in it is checked later."""
+        translated = self._translated(value)
+        self._assign(translated)
+        return translated
+
+    def directory(self, path: str) -> str:
+        """Return the working directory. Only a shell replaces ``~``."""
+        if path == "~" or path.startswith(("~/", "~\\")):
+            self._converted.notes.append("~ in its cwd is written ${HOME}.")
+            path = "${HOME}" + path[1:]
+        return self.word(path)
+
+    def _with_host(self, url: str) -> str:
+        """Return a URL whose scheme and host are written out, by the defaults of their variables."""
+        head = _HEAD.match(url)
+        before, after = (url[: head.end()], url[head.end() :]) if head is not None else ("", url)
+        translated = self._translated(before)
+        if missing := [*variables.required(translated)]:
+            self._converted.problem = (
+                f"The host of its URL is in the variable {missing[0]}: write the host in the file. Only the path and"
+                " the query may be variables."
+            )
+        elif names := [*variables.names(translated)]:
+            self._converted.notes.append(
+                f"{names[0]} is not used: its default is written out, because the host of a URL is no variable."
+            )
+        return variables.written_out(translated) + after
 
     def _part(self, where: str, name: str, value: str, is_harmless: bool) -> str:
         kept = self._kept(name, value, lambda _, __: is_harmless)
@@ -167,14 +259,17 @@ class _SecretReplacer:
         What looks like a secret is never kept in part: a reference within it may belong to the secret.
         """
         translated = self._translated(value)
-        has_reference = translated != _REFERENCE.sub("", translated)
+        literal = variables.written_out(translated)
+        has_reference = literal != translated
+        if "{file:" in value:
+            return None
         if name in self._server.secrets or _means_secret(name):
             keeps = has_reference and secret_texts.is_reference(translated)
         else:
-            keeps = has_reference and _may_stand_beside_reference(name, _REFERENCE.sub("", translated))
+            keeps = has_reference and _may_stand_beside_reference(name, literal)
         if not keeps and (name in self._server.secrets or not is_harmless(name, value)):
             return None
-        self._add_variables(translated)
+        self._assign(translated)
         return translated
 
     def _withheld(self, where: str, name: str, value: str) -> str:
@@ -186,35 +281,44 @@ class _SecretReplacer:
         """Return the value with the client's ways to name a variable replaced by Toolbelt's."""
 
         def replaced(match: re.Match[str]) -> str:
-            return f"${{{self._variable_name(next(group for group in match.groups() if group is not None))}}}"
+            groups = match.groupdict()
+            name = self._variable_name(
+                next(groups[key] for key in ("env", "opencode", "input", "name") if groups.get(key)),
+                keeps_case=not groups.get("input"),
+            )
+            default = groups["env_default"] if groups["env"] else groups["default"]
+            if default and not _is_harmless(name, default):
+                self._converted.withheld[f"the default of {name}"] = name
+                default = None
+            return f"${{{name}}}" if default is None else f"${{{name}:-{default}}}"
 
+        for known, text in _KNOWN.items():
+            value = value.replace(known, text)
         value = _CLIENT_REFERENCE.sub(replaced, value)
-        return _BARE_REFERENCE.sub(replaced, value) if self._server.has_bare_references else value
+        return (
+            _BARE_REFERENCE.sub(lambda match: f"${{{self._variable_name(match[1])}}}", value)
+            if self._server.has_bare_references
+            else value
+        )
 
-    def _add_variables(self, value: str) -> None:
-        """List the variables of a value, unless only the client knows them."""
-        for match in _REFERENCE.finditer(value):
-            if not _PLACEHOLDER.fullmatch(match[0]):
-                self._assigned.setdefault(match[1], "")
-                self._add_variable(match[1])
+    def _assign(self, value: str) -> None:
+        """Note the variables of a value, so that no secret gets the name of one."""
+        for name in variables.names(value):
+            self._assigned.setdefault(name, "")
 
     def _reference(self, name: str, value: str) -> str:
         """Return the reference to a variable for this value. Another value of the same name gets another one."""
         name = self._variable_name(name, value)
         self._assigned[name] = value
-        self._add_variable(name)
         return f"${{{name}}}"
 
-    def _variable_name(self, name: str, value: str = "") -> str:
-        name = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").upper() or "SECRET"
+    def _variable_name(self, name: str, value: str = "", *, keeps_case: bool = False) -> str:
+        if not keeps_case:
+            name = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").upper() or "SECRET"
         name = f"_{name}" if name[0].isdigit() else name
         server = re.sub(r"\W+", "_", self._server.name, flags=re.ASCII).upper()
         is_taken = connections.is_reserved(name) or self._assigned.get(name, value) != value
         return f"MCP_{server}_{name}" if is_taken else name
-
-    def _add_variable(self, name: str) -> None:
-        if name not in self._converted.variables:
-            self._converted.variables.append(name)
 
 
 def _args(args: tuple[str, ...], env: dict[str, str]) -> list[str]:
@@ -241,7 +345,7 @@ def _of_mcp_remote(server: formats.ClientServer) -> formats.ClientServer | None:
             # It replaces ${NAME} by its own environment.
             value = re.sub(r"\$\{(\w+)\}", lambda name: server.env.get(name[1], name[0]), match[2])
             headers[match[1]] = value
-    return formats.ClientServer(name=server.name, url=words[0], headers=headers, is_off=server.is_off)
+    return dataclasses.replace(server, command="", args=(), env={}, cwd="", url=words[0], headers=headers)
 
 
 def _is_harmless(name: str, value: str) -> bool:
@@ -306,15 +410,18 @@ def _looks_random(text: str) -> bool:
     return len(text) >= 20 and bool(re.search(r"\d", text)) and bool(re.search(r"[A-Za-z]", text))
 
 
-def _literal_reference(connection: Mapping[str, Any]) -> str:
-    """Return a note if a text looks like a reference to a variable, but is passed on as it is written."""
-    if match := next(filter(None, map(_REFERENCE.search, _words(connection))), None):
-        why = "variables are replaced in env, headers and the URL only"
-    elif match := next(filter(None, map(_BARE_REFERENCE.search, _texts(connection))), None):
-        why = "a variable is written ${NAME}"
-    else:
-        return ""
-    return f"{match[0]} is passed on as it is written: {why}."
+def _notes(connection: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a note for what looks like a variable and is none, and for a secret variable that others can read."""
+    if match := next(filter(None, map(_BARE_REFERENCE.search, _texts(connection))), None):
+        yield f"{match[0]} is passed on as it is written: a variable is written ${{NAME}}."
+    for name in dict.fromkeys(name for word in _words(connection) for name in variables.names(word)):
+        if secret_texts.is_name(name):
+            yield f"{name} is in the command line, which every user of the machine can read."
+
+
+def shown(text: str, maximum: int) -> str:
+    """Return a text of the file that operators read."""
+    return texts.cut(cleaning.escape_hidden(" ".join(secret_texts.masked(text).split())), maximum)
 
 
 def _words(connection: Mapping[str, Any]) -> list[str]:

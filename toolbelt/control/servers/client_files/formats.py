@@ -2,12 +2,19 @@
 
 | client | servers are in | notes |
 |---|---|---|
-| Claude, Cursor, Windsurf, Cline, Gemini CLI, Copilot CLI, ``mcp.json`` | ``mcpServers`` | ``serverUrl`` and ``httpUrl`` are URLs |
+| Claude, Cursor, Windsurf, Cline, Kiro, Gemini CLI, Copilot CLI, ``mcp.json`` | ``mcpServers`` | ``serverUrl`` and ``httpUrl`` are URLs |
+| Claude Code | ``mcpServers``, also in each of its ``projects`` | lists of servers that are off |
 | VS Code | ``servers``, or ``mcp.servers`` in its settings | secrets are ``${input:ID}`` |
-| Codex (TOML) | ``mcp_servers`` | ``bearer_token_env_var``, ``http_headers``, ``env_http_headers`` |
+| Codex (TOML) | ``mcp_servers``, also in ``profiles`` | ``bearer_token_env_var``, ``http_headers``, ``env_http_headers`` |
 | Zed | ``context_servers`` | an older ``command`` is an object: ``path``, ``args``, ``env`` |
 | opencode | ``mcp``, or ``mcp.servers`` | ``command`` is a list, ``environment`` are its variables |
-| registry's ``server.json`` | ``remotes`` and ``packages`` | a remote server is preferred |
+| Goose (YAML) | ``extensions`` | ``cmd``, ``uri``, ``envs``, ``env_keys`` |
+| LibreChat, LiteLLM, Continue (YAML) | ``mcpServers``, ``mcp_servers`` | Continue's is a list |
+| registry's ``server.json``, lists of them | ``remotes`` and ``packages`` | a remote server is preferred |
+| ``.mcpb``, ``.dxt`` | ``server.mcp_config`` | its user's settings are ``${user_config.ID}`` |
+
+A section is found wherever it is in a file. A file without one is a server, or servers by name. Fields are read by the
+spellings below (:mod:`spellings`), whichever client's they are.
 
 How clients refer to variables differs, too. ``${NAME}`` and ``${NAME:-default}`` are Claude Code's, ``${env:NAME}`` is
 Cursor's and VS Code's, ``${input:ID}`` VS Code's, ``{env:NAME}`` opencode's; none of them is likely to be anything else,
@@ -18,11 +25,42 @@ Codex replaces nothing.
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from toolbelt.control.servers.client_files import registry, spellings
+
 SSE = "It uses the old SSE transport. Write its address for Streamable HTTP, which often ends in /mcp."
+
+# Sections of servers. Of the second group, only what looks like a server is one: others call something else so.
+_SECTIONS = frozenset({"mcpservers", "contextservers", "remoteservers"})
+_LIKELY_SECTIONS = frozenset({"servers", "mcp", "extensions", "registry"})
+_MAX_SECTION_DEPTH = 6
+# Our fields, and how clients spell them. The first spelling that is given counts.
+_COMMAND = ("command", "cmd", "path")
+_URL = ("httpUrl", "serverUrl", "url", "uri", "baseUrl", "endpoint")
+_ENV = ("env", "environment", "envs", "env_vars", "environment_variables")
+_HEADERS = ("headers", "http_headers", "request_headers")
+_CWD = ("cwd", "working_directory", "working_dir", "workdir")
+_KIND = ("type", "transport", "transport_type", "protocol")
+_TIMEOUT = ("tool_timeout_sec", "timeout", "request_timeout", "tool_timeout", "timeout_ms")
+# Objects whose fields count as the server's own.
+_EMBEDDED = ("command", "transport", "remote", "connection", "stdio", "http", "mcp_config", "options")
+_OFF, _ON = ("disabled", "is_disabled"), ("enabled", "is_enabled", "active", "is_active", "status")
+_OF_SERVER = frozenset(
+    spellings.form(key)
+    for key in (*_COMMAND, *_URL, "image", "args", "transport", "remote", "remotes", "packages", "mcp_config")
+)
+_SETTING = re.compile(r"\$\{user_config\.(?P<id>[\w.-]+)\}")
+_OF_COMMAND = frozenset({"stdio", "local"})
+# Beside a section: the servers in it that are off, and those that alone are on.
+_OFF_LISTS = ("disabledMcpServers", "disabledMcpjsonServers", "disabled_servers")
+# Such a time, and any longer one, is in milliseconds.
+_MAX_SECONDS = 1_000
 
 # At the top of Gemini CLI's settings and of its extensions, and in their servers.
 _GEMINI_KEYS = frozenset(
@@ -30,22 +68,19 @@ _GEMINI_KEYS = frozenset(
 )
 _GEMINI_SERVER_KEYS = frozenset({"httpUrl", "trust", "includeTools", "excludeTools", "authProviderType"})
 
-# How a package of the registry is run.
-_RUNNERS: Mapping[str, tuple[str, tuple[str, ...], str]] = {
-    "npm": ("npx", ("-y",), "@"),
-    "pypi": ("uvx", (), "=="),
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientServer:
     """A server as a client has it. ``secrets`` are the names of variables and headers that the file marks as secret.
 
-    ``problem`` is why it cannot be imported, as far as the format itself tells; ``is_off`` if the client has it off.
-    ``has_bare_references``: the client replaces ``$NAME`` as well as ``${NAME}``.
+    ``problem`` is why it cannot be imported, as far as the format itself tells, and ``notes`` are to know; ``is_off``
+    if the client has it off. ``has_bare_references``: the client replaces ``$NAME`` as well as ``${NAME}``.
+    ``unused`` are the keys that nothing used.
     """
 
     name: str
+    title: str = ""
+    description: str = ""
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -56,20 +91,39 @@ class ClientServer:
     secrets: frozenset[str] = frozenset()
     is_off: bool = False
     problem: str = ""
+    notes: tuple[str, ...] = ()
     has_bare_references: bool = False
+    unused: tuple[str, ...] = ()
 
 
-def servers(document: Mapping[str, Any]) -> list[ClientServer]:
-    """Return the servers in a document, in its order; none if it has none of the formats."""
-    # The second is how the registry's API returns it.
-    for candidate in (document, document.get("server")):
-        if isinstance(candidate, Mapping) and ("remotes" in candidate or "packages" in candidate):
-            return [_of_registry(candidate)]
-    has_bare_references = _has_bare_references(document)
-    return [
-        dataclasses.replace(_read(name, entry), has_bare_references=has_bare_references)
-        for name, entry in _entries(document)
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """The servers in a file, in its order, and the keys beside them that nothing used."""
+
+    servers: tuple[ClientServer, ...]
+    unused: tuple[str, ...] = ()
+
+
+def servers(document: Mapping[str, Any] | list[Any]) -> File:
+    """Return the servers in a document; none if it has none of the formats."""
+    root = spellings.Fields(document if isinstance(document, Mapping) else {"servers": document})
+    found = [*_found(root)] or [*_unwrapped(root)]
+    has_bare_references = _has_bare_references(root.document)
+    read: dict[str, ClientServer] = {}
+    for number, (name, entry, scope) in enumerate(found):
+        server = dataclasses.replace(_read(name, entry), has_bare_references=has_bare_references)
+        server = dataclasses.replace(server, is_off=server.is_off or name in scope.off)
+        # Claude Code repeats a server in each project.
+        if server != read.get(name):
+            read[name if name not in read else f"{name}\n{number}"] = server
+    return File(servers=tuple(read.values()), unused=tuple(root.unused()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What a file says beside a section of servers: those that are off."""
+
+    off: frozenset[str] = frozenset()
 
 
 def _has_bare_references(document: Mapping[str, Any]) -> bool:
@@ -83,76 +137,263 @@ def _has_bare_references(document: Mapping[str, Any]) -> bool:
     return not _GEMINI_KEYS.isdisjoint(document) or not _GEMINI_SERVER_KEYS.isdisjoint(keys)
 
 
-def _entries(document: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    mcp = document.get("mcp")
-    inner = mcp if isinstance(mcp, Mapping) else {}
-    nested = inner.get("servers")
-    for section in (
-        document.get("mcpServers"),
-        document.get("servers"),
-        document.get("mcp_servers"),
-        document.get("context_servers"),
-        nested if isinstance(nested, Mapping) else inner,
-    ):
-        if isinstance(section, Mapping):
-            yield from section.items()
-        elif isinstance(section, list):
-            for number, entry in enumerate(section, 1):
-                name = entry.get("name") if isinstance(entry, Mapping) else None
-                yield (name if isinstance(name, str) and name else f"server {number}"), entry
+def _found(fields: spellings.Fields, depth: int = 0) -> Iterator[tuple[str, Any, _Scope]]:
+    """Yield the name, the entry and the surroundings of each server in the sections of an object."""
+    if isinstance(fields.document.get("packages"), list) or isinstance(fields.document.get("remotes"), list):
+        yield str(fields.take("name") or "server"), fields.document, _Scope()
+        for key in fields.document:
+            fields.use(key)
+        return
+    if _is_bundle(fields.document):
+        yield str(fields.take("name") or "server"), fields.document, _Scope()
+        for key in fields.document:
+            fields.use(key)
+        return
+    for key, value in fields.document.items():
+        form = spellings.form(key)
+        named = [*_named(value)]
+        if form in _SECTIONS or (form in _LIKELY_SECTIONS and any(_is_server(entry) for _, entry in named)):
+            scope = None
+            section = fields.inside(key) if isinstance(value, Mapping) else None
+            fields.use(key)
+            for name, entry in named:
+                if not _is_server(entry) and (form in _LIKELY_SECTIONS or _is_comment(name, entry)):
+                    continue
+                scope = scope or _scope(fields, {name for name, _ in named})
+                if section is not None:
+                    section.use(name)
+                yield name, entry, scope
+        elif isinstance(value, Mapping) and depth < _MAX_SECTION_DEPTH and _has_section(value, depth + 1):
+            yield from _found(fields.inside(key), depth + 1)
+
+
+def _has_section(document: Mapping[str, Any], depth: int) -> bool:
+    return next(_found(spellings.Fields(document), depth), None) is not None
+
+
+def _scope(fields: spellings.Fields, names: set[str]) -> _Scope:
+    off: set[str] = set()
+    for spelling in _OFF_LISTS:
+        listed = fields.document.get(spelling)
+        if isinstance(listed, list) and names.intersection(map(str, listed)):
+            fields.use(spelling)
+            off.update(map(str, listed))
+    # Gemini CLI has them in `mcp`, beside mcpServers.
+    if isinstance(fields.document.get("mcp"), Mapping):
+        beside = fields.inside("mcp")
+        off.update(map(str, _list(beside.take("excluded"))))
+        if "allowed" in beside.document and isinstance(beside.take("allowed"), list):
+            off |= names - {*map(str, beside.document["allowed"])}
+    return _Scope(off=frozenset(off))
+
+
+def _unwrapped(root: spellings.Fields) -> Iterator[tuple[str, Any, _Scope]]:
+    """Yield the server that a file without a section is, or the servers that it holds by name."""
+    if _is_server(root.document):
+        yield str(root.take("name") or "server"), root.document, _Scope()
+        for key in root.document:
+            root.use(key)
+        return
+    for name, entry in root.document.items():
+        if _is_server(entry):
+            root.use(name)
+            yield name, entry, _Scope()
+
+
+def _named(section: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the entries of a section with their names: an object has them by name, a list in each entry."""
+    if isinstance(section, Mapping):
+        yield from section.items()
+    for number, entry in enumerate(section if isinstance(section, list) else (), 1):
+        inner = entry.get("server") if isinstance(entry, Mapping) else None
+        listed = inner if isinstance(inner, Mapping) else entry
+        name = listed.get("name") if isinstance(listed, Mapping) else None
+        yield (name if isinstance(name, str) and name else f"server {number}"), entry
+
+
+def _is_server(entry: Any) -> bool:
+    if not isinstance(entry, Mapping):
+        return False
+    inner = entry.get("server")
+    is_of_registry = isinstance(inner, Mapping) and ("remotes" in inner or "packages" in inner)
+    return is_of_registry or not _OF_SERVER.isdisjoint(map(spellings.form, entry))
+
+
+def _is_comment(name: str, entry: Any) -> bool:
+    return not isinstance(entry, Mapping) and name.startswith(("_", "/", "#", "$"))
 
 
 def _read(name: str, entry: Any) -> ClientServer:
     if not isinstance(entry, Mapping):
         return ClientServer(name=name, problem="A server must be an object, {…}.")
-    command: Any = entry.get("command")
-    args, env = entry.get("args"), entry.get("env") or entry.get("environment")
-    if isinstance(command, Mapping):
-        command, args, env = command.get("path"), command.get("args"), command.get("env") or env
-    if isinstance(command, list):
-        command, args = (command[0] if command else None), [*command[1:], *(args or ())]
-    headers = {**_mapping(entry, "headers"), **_mapping(entry, "http_headers")}
-    headers |= {header: f"${{{value}}}" for header, value in _mapping(entry, "env_http_headers").items()}
-    if isinstance(bearer := entry.get("bearer_token_env_var"), str):
-        headers["Authorization"] = f"Bearer ${{{bearer}}}"
-    url = next((entry[key] for key in ("httpUrl", "serverUrl", "url") if entry.get(key)), "")
-    kind = str(entry.get("type") or entry.get("transport") or entry.get("transportType") or "").lower()
+    if (of_registry := registry.read(entry)) is not None:
+        return ClientServer(**of_registry)
+    fields = spellings.Fields(entry)
+    if _is_bundle(entry):
+        fields = spellings.Fields(_with_settings(entry, fields.take("user_config")))
+        fields.use("user_config")
+        fields.embed("server")
+        fields.inside("server").embed("mcp_config")
+    fields.embed(*_EMBEDDED)
+    stated_name = fields.take("name")
+    server = _connection(name, fields)
+    return dataclasses.replace(
+        server,
+        title=_label(fields.take("title", "display_name"))
+        or (_label(stated_name) if stated_name != name else ""),
+        description=_label(fields.take("description")),
+        is_off=_is_off(fields),
+        unused=tuple(fields.unused()),
+    )
+
+
+def _is_bundle(document: Mapping[str, Any]) -> bool:
+    """Return whether this is the manifest of a bundle, ``.mcpb`` or ``.dxt``."""
+    server = document.get("server")
+    return isinstance(server, Mapping) and isinstance(server.get("mcp_config"), Mapping)
+
+
+def _with_settings(value: Any, settings: Any) -> Any:
+    """Return a bundle's manifest with a variable for each of its user's settings, with the default of that."""
+    match value:
+        case str():
+            return _SETTING.sub(lambda match: _setting(match["id"], settings), value)
+        case Mapping():
+            return {key: _with_settings(item, settings) for key, item in value.items()}
+        case list():
+            return [_with_settings(item, settings) for item in value]
+    return value
+
+
+def _setting(key: str, settings: Any) -> str:
+    setting = settings.get(key) if isinstance(settings, Mapping) else None
+    default = (
+        setting.get("default") if isinstance(setting, Mapping) and not setting.get("sensitive") else None
+    )
+    is_plain = (
+        isinstance(default, str | int | float) and "{" not in _text(default) and "}" not in _text(default)
+    )
+    name = re.sub(r"\W+", "_", key, flags=re.ASCII).upper()
+    return f"${{{name}:-{_text(default)}}}" if is_plain else f"${{{name}}}"
+
+
+def _is_off(fields: spellings.Fields) -> bool:
+    off = [spellings.is_on(value) is True for _, value in fields.take_all(*_OFF)]
+    return any(off + [spellings.is_on(value) is False for _, value in fields.take_all(*_ON)])
+
+
+def _connection(name: str, fields: spellings.Fields) -> ClientServer:
+    kind = fields.take(*_KIND)
+    kind = kind.lower() if isinstance(kind, str) else ""
+    url = fields.take(*_URL) if kind not in _OF_COMMAND or not _has_any(fields, _COMMAND) else None
+    command, args, env, cwd, secrets, notes = (
+        _command(fields) if not url else ("", None, None, "", frozenset(), ())
+    )
+    headers = _headers(fields) if url else {}
     texts = [
         ("command", command or ""),
-        ("url", url),
-        ("cwd", entry.get("cwd") or ""),
+        ("url", url or ""),
+        ("cwd", cwd or ""),
         *((f"args[{number}]", arg) for number, arg in enumerate(_list(args))),
-        *((f"env.{name}", value) for name, value in _pairs(env)),
-        *((f"headers.{name}", value) for name, value in headers.items()),
+        *((f"env.{key}", value) for key, value in _pairs(env)),
+        *((f"headers.{key}", value) for key, value in _pairs(headers)),
     ]
     wrong = next((path for path, text in texts if not isinstance(text, str | int | float)), "")
     problem = ""
     if args is not None and not isinstance(args, list):
         problem = "Its arguments must be a list."
-    elif not all(pairs is None or isinstance(pairs, Mapping) for pairs in (env, entry.get("headers"))):
+    elif not all(pairs is None or isinstance(pairs, Mapping) for pairs in (env, headers)):
         problem = "Its variables and headers must be objects, {…}."
     elif wrong:
         problem = f"{wrong} must be text."
-    elif is_sse(kind, str(url)):
+    elif is_sse(kind, str(url or "")):
         problem = SSE
-    elif entry.get("envFile"):
+    elif fields.take("envFile"):
         problem = "It reads variables from a file (envFile): write them in 'env', and remove envFile."
     elif not command and not url:
         problem = "It has neither a command nor a URL."
     if problem:
         return ClientServer(name=name, problem=problem)
-    timeout = entry.get("tool_timeout_sec")
     return ClientServer(
         name=name,
-        command="" if url else str(command),
-        args=() if url else tuple(map(_text, _list(args))),
-        env={} if url else {key: _text(value) for key, value in _pairs(env)},
-        cwd="" if url else str(entry.get("cwd") or ""),
-        url=str(url),
-        headers={key: _text(value) for key, value in headers.items()},
-        timeout=timeout if isinstance(timeout, int | float) else None,
-        is_off=entry.get("disabled") is True or entry.get("enabled") is False,
+        command=str(command),
+        args=tuple(map(_text, _list(args))),
+        env={key: _text(value) for key, value in _pairs(env)},
+        cwd=str(cwd or ""),
+        url=str(url or ""),
+        headers={key: _text(value) for key, value in _pairs(headers)},
+        timeout=_seconds(fields),
+        secrets=secrets,
+        notes=notes,
     )
+
+
+def _command(fields: spellings.Fields) -> tuple[Any, Any, Any, Any, frozenset[str], tuple[str, ...]]:
+    """Return the command, its arguments, variables and directory as the file has them, the names of the variables that
+    it marks as secret, and notes.
+    """
+    secrets: frozenset[str] = frozenset()
+    command, args, env = fields.take(*_COMMAND), fields.take("args", "arguments"), fields.take(*_ENV)
+    notes: list[str] = []
+    if isinstance(command, list):
+        command, *words = command
+        args = [*words, *(args or ())]
+    if isinstance(args, str):
+        args = _words(args)
+        notes.append("Its arguments were one text: they are split into words.")
+    if isinstance(command, str) and _is_line(command, args):
+        command, *words = _words(command)
+        args = [*words, *args] if isinstance(args, list) else args or words
+        notes.append("Its command was a whole line: it is split into words.")
+    if isinstance(env, list) and all(isinstance(item, Mapping) for item in env):
+        env, secrets = registry.inputs(env)
+    if isinstance(env, Mapping):
+        # A client removes such a variable.
+        env = {key: value for key, value in env.items() if value is not None}
+    if isinstance(keys := fields.take("env_keys"), list):
+        env = {**{str(key): f"${{{key}}}" for key in keys}, **(env if isinstance(env, Mapping) else {})}
+    if not command and isinstance(image := fields.take("image"), str) and image:
+        passed_on = [word for key in (env if isinstance(env, Mapping) else ()) for word in ("-e", str(key))]
+        command, args = "docker", ["run", "-i", "--rm", *passed_on, image, *(args or ())]
+    return command, args, env, fields.take(*_CWD), secrets, tuple(notes)
+
+
+def _is_line(command: str, args: Any) -> bool:
+    """Return whether a command is a whole line. A path may contain spaces, which is not to be told if it is alone."""
+    if len(command.split()) < 2 or "\\" in command:
+        return False
+    return not args or not command.startswith(("/", "~"))
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return line.split()
+
+
+def _headers(fields: spellings.Fields) -> Any:
+    given = [value for _, value in fields.take_all(*_HEADERS)]
+    if not all(isinstance(value, Mapping) for value in given):
+        return given
+    headers = {name: value for part in given for name, value in part.items() if value is not None}
+    named = fields.take("env_http_headers")
+    headers |= {header: f"${{{value}}}" for header, value in _pairs(named)}
+    if isinstance(bearer := fields.take("bearer_token_env_var"), str):
+        headers["Authorization"] = f"Bearer ${{{bearer}}}"
+    return headers
+
+
+def _seconds(fields: spellings.Fields) -> float | None:
+    value = fields.take(*_TIMEOUT)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value // 1_000 if _MAX_SECONDS <= value < math.inf else value
+
+
+def _has_any(fields: spellings.Fields, names: tuple[str, ...]) -> bool:
+    forms = {*map(spellings.form, names)}
+    return any(spellings.form(key) in forms and value for key, value in fields.document.items())
 
 
 def is_sse(kind: str, url: str) -> bool:
@@ -160,110 +401,8 @@ def is_sse(kind: str, url: str) -> bool:
     return kind == "sse" or (not kind and url.rstrip("/").endswith("/sse"))
 
 
-def _of_registry(document: Mapping[str, Any]) -> ClientServer:
-    name = str(document.get("name") or "server").rpartition("/")[2]
-    remotes = [remote for remote in _list(document.get("remotes")) if isinstance(remote, Mapping)]
-    for remote in remotes:
-        if remote.get("type") in ("streamable-http", "http"):
-            headers, secrets = _inputs(_list(remote.get("headers")))
-            url, missing = _filled(str(remote.get("url") or ""), remote.get("variables"))
-            problem = f"Its URL needs a value for {{{missing}}}: write it in the file." if missing else ""
-            return ClientServer(name=name, url=url, headers=headers, secrets=secrets, problem=problem)
-    for package in _list(document.get("packages")):
-        if isinstance(package, Mapping) and (server := _of_package(name, package)) is not None:
-            return server
-    kinds = "npm, PyPI or OCI"
-    return ClientServer(
-        name=name, problem=f"It has neither a remote server over HTTP nor a package of {kinds}."
-    )
-
-
-def _of_package(name: str, package: Mapping[str, Any]) -> ClientServer | None:
-    kind = str(package.get("registryType") or package.get("registry_name") or "").lower()
-    identifier, version = str(package.get("identifier") or package.get("name") or ""), package.get("version")
-    env, secrets = _inputs(_list(package.get("environmentVariables") or package.get("environment_variables")))
-    arguments, missing = _arguments(_list(package.get("packageArguments")))
-    before, missing_before = _arguments(_list(package.get("runtimeArguments")))
-    if kind == "oci":
-        reference = identifier if ":" in identifier or not version else f"{identifier}:{version}"
-        passed = [word for key in env for word in ("-e", key)]
-        command, args = "docker", ["run", "-i", "--rm", *passed, *before, reference, *arguments]
-    elif kind in _RUNNERS:
-        command, first, sign = _RUNNERS[kind]
-        args = [*first, *before, f"{identifier}{sign}{version}" if version else identifier, *arguments]
-    else:
-        return None
-    problem = "".join(
-        f"Its argument {name} has no value: add the server with `mcp add`."
-        for name in (missing_before + missing)[:1]
-    )
-    return ClientServer(
-        name=name,
-        command=str(package.get("runtimeHint") or command),
-        args=tuple(args),
-        env=env,
-        secrets=secrets,
-        problem=problem,
-    )
-
-
-def _inputs(entries: list[Any]) -> tuple[dict[str, str], frozenset[str]]:
-    """Return the values of variables or headers by name, and which are secret. One without a value is a variable."""
-    values, secrets = {}, set()
-    for entry in entries:
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-            continue
-        value = entry.get("value", entry.get("default"))
-        if value is None and not (entry.get("isRequired") or entry.get("isSecret")):
-            continue
-        values[entry["name"]] = _text(value if value is not None else "")
-        if entry.get("isSecret") or value is None:
-            secrets.add(entry["name"])
-    return values, frozenset(secrets)
-
-
-def _arguments(entries: list[Any]) -> tuple[list[str], list[str]]:
-    """Return the arguments, and the names of those that are required and have no value."""
-    words: list[str] = []
-    missing: list[str] = []
-    for entry in entries:
-        if not isinstance(entry, Mapping):
-            continue
-        value, name = (
-            entry.get("value", entry.get("default")),
-            str(entry.get("name") or entry.get("valueHint") or ""),
-        )
-        is_named = entry.get("type") == "named"
-        if value is None and not (is_named and entry.get("format") == "boolean"):
-            missing += [name or "without a name"] if entry.get("isRequired") else []
-            continue
-        words += [name] if is_named else []
-        text, unfilled = _filled(_text(value), entry.get("variables")) if value is not None else ("", "")
-        if unfilled and name in ("-e", "--env"):
-            # A variable for a container: its value is to be set.
-            variable = text.partition("=")[0]
-            text = f"{variable}=${{{variable}}}"
-        elif unfilled:
-            missing.append(unfilled)
-        words += [text] if value is not None else []
-    return words, missing
-
-
-def _filled(text: str, variables: Any) -> tuple[str, str]:
-    """Return a text with the values of its variables, ``{name}``, and the name of one that has no value."""
-    missing = ""
-    for name, entry in _pairs(variables):
-        definition = entry if isinstance(entry, Mapping) else {}
-        value = definition.get("value", definition.get("default"))
-        if value is not None:
-            text = text.replace(f"{{{name}}}", _text(value))
-        elif f"{{{name}}}" in text:
-            missing = missing or name
-    return text, missing
-
-
-def _mapping(entry: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return dict(_pairs(entry.get(key)))
+def _label(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from toolbelt.control import writing
+from toolbelt.control.catalog import entries
 from toolbelt.control.servers import upstream_servers
 from toolbelt.control.servers.client_files import conversion, formats, reading
 from toolbelt.core import connections, errors, keys
@@ -16,10 +18,15 @@ Converted = conversion.Converted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The result of reading a file: the servers to store, and those that are off in the client, by name."""
+    """The result of reading a file: the servers to store, and the keys beside them that are not taken over."""
 
     servers: tuple[Converted, ...]
-    off: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+
+    @property
+    def off(self) -> tuple[str, ...]:
+        """Return the names of the servers that are off in the client, and arrive off."""
+        return tuple(server.name for server in self.servers if not server.active)
 
     @property
     def variables(self) -> Sequence[str]:
@@ -54,7 +61,8 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
 
     Raise errors.Invalid with the line and the reason if the file cannot be read.
     """
-    in_file = formats.servers(reading.read(text, is_toml=is_toml))
+    file = formats.servers(reading.read(text, is_toml=is_toml))
+    in_file = file.servers
     if not in_file:
         message = (
             "The file has no servers: Toolbelt looks for them under mcpServers, servers, mcp_servers,"
@@ -65,42 +73,55 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
         raise errors.NotFound("server in the file", unknown[0], [server.name for server in in_file])
     selected = [server for server in in_file if not only or server.name in only]
     assigned: dict[str, str] = {}
-    servers = tuple(
-        conversion.convert(server, assigned)
-        for server in selected
-        if not server.is_off or server.name in only
-    )
+    servers = tuple(conversion.convert(server, assigned) for server in selected)
     stored = snapshots.catalog()
-    taken = {plugin.namespace: f"the plugin {name}" for name, plugin in stored.plugins.items()}
+    taken = {keys.fold(plugin.namespace): f"the plugin {name}" for name, plugin in stored.plugins.items()}
+    names = {keys.fold(name): name for name in stored.plugins}
     for server in servers:
         server.name = name_of(server.source)
-        namespace = upstream_servers.namespace_of(server.name)
-        if not server.problem and server.name in stored.plugins:
-            server.problem = f"There is a server or plugin {server.name} already."
+        if not server.title and not server.source.isascii():
+            server.title = conversion.shown(server.source, conversion.MAX_TITLE)
+        namespace = keys.fold(upstream_servers.namespace_of(server.name))
+        if not server.problem and keys.fold(server.name) in names:
+            server.problem = f"There is a server or plugin {names[keys.fold(server.name)]} already."
         elif not server.problem and namespace in taken:
             server.problem = (
-                f"Its tools would be named {namespace}__…, as those of {taken[namespace]}. Rename the server in the"
-                " file."
+                f"Its tools would be named {upstream_servers.namespace_of(server.name)}__…, as those of"
+                f" {taken[namespace]}, if case is ignored. Rename the server in the file."
             )
         taken[namespace] = f"the server {server.source!r} in the file"
-    return Preview(
-        servers=servers, off=tuple(server.name for server in selected if server.is_off and not only)
-    )
+    return Preview(servers=servers, unused=file.unused)
 
 
 def store(write: writing.Write, preview: Preview) -> Sequence[str]:
     """Store the servers of a preview, all or none; return their names. Their tools are listed when they are refreshed,
-    and await review. Raise as upstream_servers.add does.
+    and await review; the servers that are off in the client arrive off. Raise as upstream_servers.add does.
     """
     with writing.begin():
         for server in preview.servers:
-            upstream_servers.add(write, server.name, server.connection)
+            namespace = upstream_servers.namespace_of(server.name)
+            entries.create(write, "plugin", {"name": server.name, "namespace": namespace, **server.entry})
     return tuple(server.name for server in preview.servers)
 
 
+def chosen(name: str, entry: Any) -> Converted:
+    """Return a server of a preview from its ``entry``, which came back from a browser. Raise errors.Invalid if it holds
+    anything else.
+    """
+    if (
+        not isinstance(entry, dict)
+        or not isinstance(entry.get("upstream"), dict)
+        or not isinstance(entry.get("active", True), bool)
+        or not entry.keys() <= {*conversion.ENTRY_FIELDS}
+    ):
+        raise errors.Invalid.of("The preview is incomplete: start again.")
+    return Converted.of_entry(name, entry)
+
+
 def name_of(name: str) -> str:
-    """Return a name for a server that is valid here."""
-    return keys.fit(name)[: keys.MAX_LENGTH]
+    """Return a name for a server that is valid here. One without any letter of ours gets the hash of its own."""
+    fitted = keys.fit(name)[: keys.MAX_LENGTH]
+    return fitted if fitted.strip("_-") else keys.fit(name, is_marked=True).replace("_", "server_", 1)
 
 
 def connection_text(server: Converted) -> str:
