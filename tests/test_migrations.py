@@ -130,18 +130,18 @@ def test_migration_0026_marks_versions_that_were_rejected_earlier(
         assert models.Tool.objects.filter(approved=NEW).count() == len(HISTORIES) - 1
 
 
-def test_migration_0038_keeps_the_meaning_of_command_lines(
+def test_migration_0039_keeps_the_meaning_of_command_lines(
     tmp_path: Path, django_db_blocker: DjangoDbBlocker, address: str
 ) -> None:
     words = ["--dir", "${DATA_DIR}", "$${X}", "$HOME", "plain"]
     before = {"command": "${A}/run", "args": words, "cwd": "${B}", "env": {"C": "${C}"}}
     with django_db_blocker.unblock(), Installation(tmp_path, address).used():
         call_command("migrate", verbosity=0)
-        call_command("migrate", "toolbelt", "0037", verbosity=0)
+        call_command("migrate", "toolbelt", "0038", verbosity=0)
         state = MigrationExecutor(connection).loader.project_state(("toolbelt", "0038_constant_lists_of_mcp"))
         state.apps.get_model("toolbelt", "Plugin").objects.create(name="files", upstream=before)
 
-        call_command("migrate", "toolbelt", "0038", verbosity=0)
+        call_command("migrate", "toolbelt", "0039", verbosity=0)
 
         now = connections.of(models.Plugin.objects.get(name="files").upstream or {})
         assert now is not None
@@ -153,7 +153,7 @@ def test_migration_0038_keeps_the_meaning_of_command_lines(
             {"C": "c"},
         )
 
-        call_command("migrate", "toolbelt", "0037", verbosity=0)
+        call_command("migrate", "toolbelt", "0038", verbosity=0)
 
         plugins = state.apps.get_model("toolbelt", "Plugin").objects
         assert plugins.get(name="files").upstream == before
