@@ -50,7 +50,7 @@ def official() -> Iterator[str]:
 
 class Server(http.server.ThreadingHTTPServer):
     """Answers over HTTP+SSE at any path. ``accept`` is called with each message that is posted and returns the status
-    and the text of the response; ``events`` are the streams, whose queues take the bytes to send.
+    and the text of the response; ``messages`` are all of these. ``streams`` take the bytes to send.
 
     ``endpoint`` is the event that a stream begins with; ``get`` replaces the whole stream by a status and a text.
     """
@@ -66,6 +66,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.streams: list[queue.SimpleQueue[bytes]] = []
         self.requests: list[tuple[str, str]] = []
         self.headers: list[dict[str, str]] = []
+        self.messages: list[dict[str, Any]] = []
         self.over = threading.Event()
 
     @property
@@ -133,6 +134,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if not self.path.startswith("/messages"):
             self._send(self.server.refusal, b"", {})
             return
+        self.server.messages.append(message)
         status, body = self.server.accept(message) or (202, b"Accepted")
         self._send(status, body, {"location": "/messages/moved?session_id=1"} if status == 307 else {})
         if status == 202:

@@ -336,6 +336,36 @@ def test_an_answer_is_read_as_leniently_as_that_of_a_process(
     assert outcome in run(old.url, story)
 
 
+def test_a_call_that_is_denied_meanwhile_is_never_sent(old: sse_server.Server) -> None:
+    async def deny() -> None:
+        raise PermissionError
+
+    async def story(server: connection.Server) -> None:
+        await echo(server)
+        sent = len(old.messages)
+        with pytest.raises(PermissionError):
+            await harness.call(server, "echo", {}, check=deny)
+        assert await echo(server) == sse_server.TEXT
+        assert [message["method"] for message in old.messages[sent:]] == ["tools/call"]
+
+    run(old.url, story)
+
+
+def test_a_call_that_is_cancelled_is_cancelled_at_the_server(old: sse_server.Server) -> None:
+    async def story(server: connection.Server) -> None:
+        old.accept = refuse_calls(204)
+        waiting = asyncio.ensure_future(echo(server))
+        while not any(sent["method"] == "tools/call" for sent in old.messages):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        while old.messages[-1]["method"] != "notifications/cancelled":  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        [asked] = [message for message in old.messages if message["method"] == "tools/call"]
+        assert old.messages[-1]["params"]["requestId"] == asked["id"]
+
+    run(old.url, story)
+
+
 def test_a_busy_message_delays_no_other_call(old: sse_server.Server) -> None:
     def accept(message: dict[str, Any]) -> None:
         if message.get("method") == "tools/call" and message["params"]["arguments"].get("wait"):

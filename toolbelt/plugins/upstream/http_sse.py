@@ -165,7 +165,8 @@ class _Transport(httpx2.AsyncBaseTransport):
                     await response.aclose()
         except TimeoutError:
             return
-        except httpx2.TransportError as error:
+        except Exception as error:
+            # Of any kind: nothing else would answer the request.
             if check is not None:
                 check.is_cut = True
             if id_ is not None:
@@ -276,7 +277,7 @@ def _endpoint(head: bytes) -> str | None:
 async def _head(response: httpx2.Response) -> bytes:
     """Return the beginning of an answer."""
     head = b""
-    async for part in response.aiter_raw():
+    async for part in response.aiter_bytes():
         head += part
         if len(head) > MAX_REFUSAL_BYTES:
             break
