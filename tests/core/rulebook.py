@@ -78,6 +78,16 @@ class Rulebook:
         stated = self.tools[tool].get("category") or self.plugins.get(plugin, {}).get("category")
         return str(stated or catalog.PLUGIN_CATEGORIES.get(plugin.lower(), "")).lower()
 
+    def risks_of(self, entry: Entry) -> set[str]:
+        """Return the risk that a tool states, and the one of its approved version while another waits."""
+        approved = entry.get("approved_version")
+        return {
+            "read-only"
+            if stated.get("readOnlyHint") is True
+            else {True: "destructive", False: "writes"}.get(stated.get("destructiveHint"), "unstated")
+            for stated in (version.get("annotations", {}) for version in (entry, approved) if version)
+        }
+
     def members(self, kit: str) -> list[str]:
         return [use if isinstance(use, str) else use["tool"] for use in self.kits[kit]["members"]]
 
@@ -129,13 +139,18 @@ class Rulebook:
             *(self.kits[kit].get("blocked") for kit in kits),
         ]
         disabled = self.union(self.own_loadout(agent), "disabled")
+        denied_risks = self.union(self.own_loadout(agent), "denied_risks")
         if subagent:
             disabled |= self.union(self.in_force(agent, subagent), "disabled")
+            denied_risks |= self.union(self.in_force(agent, subagent), "denied_risks")
+        if subagent or flat.get(tool) is not True:
+            denied_risks |= {*ada.get("denied_risks", ())}
         for closes, code in (
             (any(blocked), "blocked"),
             (any(flat.get(kit) is False for kit in kits), "switch-off"),
             (flat.get(tool) is False, "override-off"),
             (disabled & {tool.lower(), self.plugin_of(tool).lower() or tool.lower()}, "loadout-disabled"),
+            (denied_risks & self.risks_of(entry), "risk-denied"),
         ):
             if closes:
                 return "denied", code
@@ -263,7 +278,9 @@ class Rulebook:
             )
             bound = any(agent in app["agents"] and tool in app["tool_names"] for app in self.sub_apps)
             brought = (
-                included and not names & self.union(loadout, "disabled")
+                included
+                and not names & self.union(loadout, "disabled")
+                and not self.risks_of(self.tools[tool]) & self.union(loadout, "denied_risks")
                 if loadout
                 else self.tools[tool]["default_on"]
             )

@@ -215,6 +215,7 @@ def _loadouts(draw: st.DrawFn, plugins: list[str], tools: list[str], categories:
             "categories": draw(_some(categories)),
             "discoverable": draw(_some(["*", "docker*", *plugins, *tools])),
             "disabled": draw(_some(rest, 2)),
+            "denied_risks": draw(_some(list(catalog.DENIED_RISKS), 3)),
             **draw(
                 st.fixed_dictionaries({}, optional={"description": TEXT, "parent": st.sampled_from(parents)})
             ),
@@ -259,6 +260,7 @@ def _agent(
                     "protected": st.booleans(),
                     "session_loadouts": _some(names, 2),
                     "subagent_kinds": _some(list(agents.KINDS), 2),
+                    "denied_risks": _some(list(catalog.DENIED_RISKS), 3),
                 },
             )
         ),

@@ -172,6 +172,9 @@ def test_the_sample_belt_is_valid() -> None:
         ("loadouts", {"name": "x", "categories": ["gti"]}, "loadouts.x.categories[0]"),
         ("loadouts", {"name": "x", "discoverable": ["a*", "A*"]}, "loadouts.x.discoverable[1]"),
         ("loadouts", {"name": "x", "discoverable": [""]}, "loadouts.x.discoverable[0]"),
+        ("loadouts", {"name": "x", "denied_risks": ["deletes"]}, "loadouts.x.denied_risks[0]"),
+        ("agents", {"key": "x", "denied_risks": ["read-only"]}, "agents.x.denied_risks[0]"),
+        ("agents", {"key": "x", "denied_risks": ["writes", "writes"]}, "agents.x.denied_risks[1]"),
         ("loadouts", {"name": "x", "disabled": ["git__*"]}, "loadouts.x.disabled[0]"),
         ("loadouts", {"name": "x", "plugins": ["git"], "disabled": ["run", "GIT"]}, "loadouts.x.disabled[1]"),
         # agents

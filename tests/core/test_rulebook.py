@@ -31,6 +31,22 @@ tool_states: st.SearchStrategy[rulebook.Entry] = st.sampled_from(
         {"policy": "Mind."},
     )
 )
+some_hints: st.SearchStrategy[rulebook.Entry] = st.sampled_from(
+    (
+        {},
+        {"annotations": {"readOnlyHint": True}},
+        {"annotations": {"destructiveHint": False}},
+        {"annotations": {"destructiveHint": True, "readOnlyHint": False}},
+        {
+            "annotations": {"readOnlyHint": True},
+            "approved_version": {"annotations": {"destructiveHint": True}},
+        },
+        {"annotations": {"destructiveHint": False}, "approved_version": {"description": "x"}},
+    )
+)
+some_risks = st.sampled_from(
+    ([], [], [], [], ["writes"], ["destructive", "unstated"], ["unstated", "writes", "destructive"])
+)
 plugin_states: st.SearchStrategy[rulebook.Entry] = st.sampled_from(
     (
         *({},) * 12,
@@ -81,6 +97,7 @@ def an_agent(draw: st.DrawFn, key: str) -> rulebook.Entry:
         "allowed_toolkits": list(allowed),
         "initial_toolkits": list(initial),
         "budget": draw(some_budgets),
+        "denied_risks": draw(some_risks),
     }
 
 
@@ -94,6 +111,7 @@ def belts(draw: st.DrawFn) -> rulebook.Entry:
                 "default_on": draw(st.booleans()),
                 **({"plugin": PLUGIN_OF[key]} if key in PLUGIN_OF else {}),
                 **draw(tool_states),
+                **draw(some_hints),
             }
             for key in TOOLS
         ],
@@ -119,6 +137,7 @@ def belts(draw: st.DrawFn) -> rulebook.Entry:
                     st.sampled_from(([], ["*"], ["docker*"], ["git", "ZED"], ["W*", "think__*"]))
                 ),
                 "disabled": draw(st.sampled_from(([], [], [], ["web"], ["Own"], ["THINK__X"]))),
+                "denied_risks": draw(some_risks),
             }
             for name in draw(some_of("Lx", "ly", "minimal"))
         ],

@@ -85,7 +85,11 @@ def catalogs(draw: st.DrawFn) -> Parts:
                 default_on=draw(st.booleans()),
                 policy="Mind it.",
                 tokens=draw(st.integers(0, 30)),
-                **draw(tool_states),
+                **{
+                    "annotations": draw(some_hints),
+                    "approved_version": draw(some_approved),
+                    **draw(tool_states),
+                },
             )
             for key in TOOLS
         ],
@@ -118,9 +122,17 @@ def _loadout(draw: st.DrawFn, name: str) -> catalog.Loadout:
         categories=draw(some_of("git", "Web", "nonsense")),
         discoverable=draw(st.sampled_from(((), ("*",), ("p*", "Q"), ("a", ""), ("P", GHOST)))),
         disabled=draw(st.sampled_from(((), (), (), ("P",), ("b", GHOST)))),
+        denied_risks=draw(some_risks),
     )
 
 
+some_risks: st.SearchStrategy[tuple[catalog.DeniedRisk, ...]] = st.sampled_from(
+    ((), (), (), ("writes",), ("destructive", "unstated"), catalog.DENIED_RISKS)
+)
+some_hints = st.sampled_from(
+    ("", '{"readOnlyHint":true}', '{"destructiveHint":false}', '{"destructiveHint":true}')
+)
+some_approved = some_hints.map(lambda hints: f'{{"annotations":{hints}}}' if hints else "")
 some_budgets = st.none() | st.builds(
     agents.Budget,
     max_tools=st.sampled_from((None, 0, 1, 2, 3)),
@@ -140,6 +152,7 @@ some_agents = st.builds(
     allowed_toolkits=st.permutations(KITS).flatmap(lambda kits: some_of(*kits, GHOST)),
     initial_toolkits=st.sampled_from(((), (), ("one",), ("three", "one"), ("two", GHOST))),
     budget=some_budgets,
+    denied_risks=some_risks,
 )
 a_target = st.sampled_from(
     (

@@ -133,3 +133,19 @@ def test_an_override_without_effect_says_why(operator: Client, belt: None) -> No
     assert "No changes: github__issue_write is not on for ada: disabled by loadout lobby." in html
     html = dashboard.text(dashboard.override(operator, "papers", "true", "unset"))
     assert "papers is on for ada." in html
+
+
+def test_a_denied_risk_names_who_denies_it_and_where_that_is_changed(
+    plugin_manager: Client, belt: None
+) -> None:
+    factories.loadout("lobby", denied_risks=["writes"])
+    entries.change(SURE, "agent", "ada", {"denied_risks": ["writes"], "loadout": "lobby"})
+    (decision,) = decisions(plugin_manager, "github__issue_write")
+    assert (decision.decision.code, decision.control.words) == ("risk-denied", "Edit loadout lobby")
+
+    agents.equip(SURE, "ada", "")
+    (decision,) = decisions(plugin_manager, "github__issue_write")
+    assert (decision.decision.origin, decision.control.words) == (
+        ("agent", "ada", "writes"),
+        "Edit the agent",
+    )

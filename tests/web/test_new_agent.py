@@ -12,9 +12,11 @@ from tests.web import dashboard
 from toolbelt.control.catalog import entries
 from toolbelt.control.reports import queries
 from toolbelt.runtime import surfaces
+from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
+SURE = OPERATOR.replace(confirm=True)
 NEW = "/new/agent/"
 CREATE = "/new/agent/save/"
 
@@ -98,3 +100,16 @@ def test_creating_agents_requires_permission(operator: Client) -> None:
     assert create(operator, key="eve").status_code == 403
     for address in ("/agents/", "/agents/ada/settings/"):
         assert NEW not in operator.get(address).content.decode()
+
+
+@pytest.mark.parametrize("start", ["", "loadout:research", "agent:ada"])
+def test_a_new_agent_can_be_read_only_from_the_start(agent_creator: Client, start: str) -> None:
+    assert create(agent_creator, key="eve", start=start, read_only="yes").status_code == 303
+    assert entries.read("agent", "eve")["denied_risks"] == ["writes", "destructive", "unstated"]
+    assert agent_creator.get("/agents/eve/").context["page"].agent.is_read_only
+
+
+def test_a_copy_of_an_agent_that_denies_risks_denies_them_too(agent_creator: Client) -> None:
+    entries.change(SURE, "agent", "ada", {"denied_risks": ["destructive"]})
+    assert create(agent_creator, key="ada-2", start="agent:ada").status_code == 303
+    assert entries.read("agent", "ada-2")["denied_risks"] == ["destructive"]

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from tests.web import dashboard, editor_forms
+from toolbelt.control import undo
 from toolbelt.control.catalog import entries
 from toolbelt.control.reports import queries
 from toolbelt.testing import OPERATOR
@@ -250,3 +251,33 @@ def test_subagent_kinds_are_allowed_and_removed(operator: Client, viewer: Client
     del sent["subagent_kinds"]
     operator.post(CHANGE, sent)
     assert "subagent_kinds" not in entries.read("agent", "ada")
+
+
+def test_read_only_denies_every_risk_and_can_be_undone(operator: Client) -> None:
+    before = entries.read("agent", "ada")
+    assert save(operator, read_only="yes", confirm="yes").status_code == 303
+    assert entries.read("agent", "ada") == {**before, "denied_risks": ["writes", "destructive", "unstated"]}
+    entry = dashboard.latest_entry()
+    assert (entry.action, entry.after) == (
+        "agent.change",
+        {"denied_risks": ["writes", "destructive", "unstated"]},
+    )
+    assert form_fields(operator)["read_only"] == "yes"
+
+    undo.undo(OPERATOR.replace(confirm=True), entry.pk)
+    assert entries.read("agent", "ada") == before
+    assert "read_only" not in form_fields(operator)
+
+
+def test_some_denied_risks_stay_when_other_settings_are_saved(operator: Client) -> None:
+    entries.change(OPERATOR.replace(confirm=True), "agent", "ada", {"denied_risks": ["destructive"]})
+    assert open_page(operator).form.some_denied == "tools that may destroy something"
+
+    save(operator, title="Ada L.")
+    assert entries.read("agent", "ada")["denied_risks"] == ["destructive"]
+
+    save(operator, read_only="yes", confirm="yes")
+    fields = form_fields(operator)
+    del fields["read_only"]
+    operator.post(f"{SETTINGS}change/", {**fields, "confirm": "yes"})
+    assert "denied_risks" not in entries.read("agent", "ada")

@@ -16,19 +16,25 @@ from toolbelt.admin import (
     inputs,
     rows,
 )
-from toolbelt.core import agents
+from toolbelt.core import agents, catalog
 
 _BUDGET = ("max_tools", "max_tokens", "on_exceed")
 
 
 class AgentForm(entry_forms.EntryForm):
     class Meta:
-        field_classes = {"session_loadouts": inputs.Lines, "subagent_kinds": inputs.Words}
+        field_classes = {
+            "session_loadouts": inputs.Lines,
+            "subagent_kinds": inputs.Words,
+            "denied_risks": inputs.Words,
+        }
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if isinstance(kinds := self.fields.get("subagent_kinds"), inputs.Words):
             kinds.choices = [(kind, kind) for kind in agents.KINDS]
+        if isinstance(risks := self.fields.get("denied_risks"), inputs.Words):
+            risks.choices = [(risk, risk) for risk in catalog.DENIED_RISKS]
 
     def entry(self) -> dict[str, Any]:
         """Return the entry, with the limits as its budget."""
@@ -105,6 +111,7 @@ class AgentAdmin(entry_admin.EntryAdmin):
             {"fields": ["key", "title", "description", "role", "model", "protected", "archived", "position"]},
         ),
         ("Loadout", {"fields": ["kind", "loadout"]}),
+        ("Denied risks", {"fields": ["denied_risks"]}),
         ("Budget", {"fields": list(_BUDGET)}),
         ("Limits of its token", {"fields": ["session_loadouts", "subagent_kinds"]}),
         ("MCP clients", {"fields": ["mcp_loading"]}),

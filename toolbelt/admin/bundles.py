@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
 
 from toolbelt import models
 from toolbelt.admin import counts, entry_actions, entry_admin, entry_forms, inlines, inputs, rows
+from toolbelt.core import catalog
 
 
 class MemberInline(inlines.RowsInline):
@@ -51,7 +54,15 @@ class ToolkitAdmin(entry_admin.EntryAdmin):
 
 class LoadoutForm(entry_forms.EntryForm):
     class Meta:
-        field_classes = dict.fromkeys(("plugins", "categories", "discoverable", "disabled"), inputs.Lines)
+        field_classes = {
+            **dict.fromkeys(("plugins", "categories", "discoverable", "disabled"), inputs.Lines),
+            "denied_risks": inputs.Words,
+        }
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if isinstance(risks := self.fields.get("denied_risks"), inputs.Words):
+            risks.choices = [(risk, risk) for risk in catalog.DENIED_RISKS]
 
 
 @admin.register(models.Loadout)
@@ -62,7 +73,7 @@ class LoadoutAdmin(entry_admin.EntryAdmin):
         (None, {"fields": ["name", "description", "parent", "position"]}),
         ("Included", {"fields": ["plugins", "categories"]}),
         ("On request", {"fields": ["discoverable"]}),
-        ("Disabled", {"fields": ["disabled"]}),
+        ("Denied", {"fields": ["disabled", "denied_risks"]}),
     ]
     readonly_fields = ["position"]
     list_display = ["name", "parent", "description", "brings", "denies"]
@@ -76,8 +87,8 @@ class LoadoutAdmin(entry_admin.EntryAdmin):
 
     @admin.display(description="disables")
     def denies(self, row: models.Loadout) -> str:
-        """Return the disabled names and patterns."""
-        return ", ".join(row.disabled)
+        """Return the disabled names, and the denied risks."""
+        return ", ".join([*row.disabled, *row.denied_risks])
 
 
 class BoundToolInline(inlines.RowsInline):

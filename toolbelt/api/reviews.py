@@ -97,7 +97,7 @@ class ReviewedTool(ninja.Schema):
         Literal["new", "changed", "renamed", "differs", "details", "hints", "gone"],
         pydantic.Field(
             description="What changed. For details, only the output schema, icons or `_meta` await review:"
-            " the tool keeps working. For hints, the server states a higher risk than you approved, and the tool"
+            " the tool keeps working. For hints, the server states another risk than you approved, and the tool"
             " keeps working. If it differs, the server's processes list different descriptions, and agents keep the"
             " approved one."
         ),

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
 
+from toolbelt.core import catalog
+
 Kind = Literal["explore", "task", "plan", "review", "general"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 KIND_LOADOUTS: Mapping[str, str] = {
@@ -89,6 +91,7 @@ class Agent:
     protected: bool = False
     session_loadouts: tuple[str, ...] = ()
     subagent_kinds: tuple[str, ...] = ()
+    denied_risks: tuple[catalog.DeniedRisk, ...] = ()
     mcp_loading: McpLoading = "dispatch"
     archived: bool = False
 

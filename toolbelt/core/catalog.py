@@ -76,6 +76,9 @@ Runner = Literal["code", "upstream", "client"]
 Kind = Literal["tool", "prompt", "resource", "template", "elicitation"]
 KINDS: tuple[Kind, ...] = ("tool", "prompt", "resource", "template", "elicitation")
 ToolChoice = Literal["auto", "required"]
+# What an agent or a loadout may deny: tools that state one of these risks, or none (toolbelt.core.risks).
+DeniedRisk = Literal["writes", "destructive", "unstated"]
+DENIED_RISKS: tuple[DeniedRisk, ...] = ("writes", "destructive", "unstated")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +237,7 @@ class Loadout:
     categories: tuple[str, ...] = ()
     discoverable: tuple[str, ...] = ()
     disabled: tuple[str, ...] = ()
+    denied_risks: tuple[DeniedRisk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
-"""Loadouts: which tools they include, make discoverable or disable (seed: Tool Loadouts; docs/semantics.md: Loadouts).
+"""Loadouts: which tools they include, make discoverable or deny (seed: Tool Loadouts; docs/semantics.md: Loadouts).
 
-The chain leads from the loadout to its root; plugins, categories, patterns and disabled entries are the union over it.
+The chain leads from the loadout to its root; plugins, categories, patterns, disabled entries and denied risks are the
+union over it.
 It ends at the first repetition and at an unknown parent, and never raises.
 """
 
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from toolbelt.core import catalog, errors, keys
+from toolbelt.core import catalog, errors, keys, risks
 
 
 class WellKnownLoadouts:
@@ -99,6 +100,7 @@ class View:
     categories: Mapping[str, str]
     patterns: Mapping[str, str]
     disabled: Mapping[str, str]
+    denied_risks: Mapping[str, str]
     _matches: dict[str, str] = field(default_factory=dict, compare=False)
 
     def disables(self, tool: str, plugin: str) -> str | None:
@@ -200,7 +202,10 @@ def view(stored: Mapping[str, catalog.Loadout], name: str) -> View:
     categories: dict[str, str] = {}
     patterns: dict[str, str] = {}
     disabled: dict[str, str] = {}
+    denied_risks: dict[str, str] = {}
     for link in links:
+        for risk in link.denied_risks:
+            denied_risks.setdefault(risk, link.name)
         for into, entries in (
             (plugins, link.plugins),
             (categories, link.categories),
@@ -216,6 +221,7 @@ def view(stored: Mapping[str, catalog.Loadout], name: str) -> View:
         categories=categories,
         patterns=patterns,
         disabled=disabled,
+        denied_risks=denied_risks,
     )
 
 
@@ -230,15 +236,15 @@ def _view_in(stored: catalog.Catalog, name: str) -> View:
 
 
 def tools_included(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
-    """Return the tools that the loadout includes and does not disable."""
+    """Return the tools that the loadout includes, and neither disables nor denies for their risk."""
     return _tools_included(stored, keys.fold(name))
 
 
 @catalog.derived
 def _tools_included(stored: catalog.Catalog, name: str) -> tuple[str, ...]:
-    disabled = tools_disabled(stored, name)
+    denied = tools_denied(stored, name)
     included = dict.fromkeys(tool for *_, tools in included_sets(stored, name) for tool in tools)
-    return tuple(key for key in included if key not in disabled)
+    return tuple(key for key in included if key not in denied)
 
 
 def included_sets(
@@ -278,14 +284,15 @@ def matched_sets(stored: catalog.Catalog, name: str) -> Iterator[tuple[str, Sequ
         )
 
 
-def tools_disabled(stored: catalog.Catalog, name: str) -> frozenset[str]:
-    """Return the tools that the loadout disables, by key or by plugin."""
-    return _tools_disabled(stored, keys.fold(name))
+def tools_denied(stored: catalog.Catalog, name: str) -> frozenset[str]:
+    """Return the tools that the loadout disables, by key or by plugin, or whose risk it denies."""
+    return _tools_denied(stored, keys.fold(name))
 
 
 @catalog.derived
-def _tools_disabled(stored: catalog.Catalog, name: str) -> frozenset[str]:
-    return frozenset(tool for _, tools in disabled_sets(stored, name) for tool in tools)
+def _tools_denied(stored: catalog.Catalog, name: str) -> frozenset[str]:
+    disabled = frozenset(tool for _, tools in disabled_sets(stored, name) for tool in tools)
+    return disabled.union(*[tools for _, _, tools in risky_sets(stored, name)])
 
 
 def disabled_sets(stored: catalog.Catalog, name: str) -> Iterator[tuple[str, Sequence[str]]]:
@@ -296,6 +303,16 @@ def disabled_sets(stored: catalog.Catalog, name: str) -> Iterator[tuple[str, Seq
         yield origin, tools.named.get(entry, ())
     for entry, origin in disabled.items():
         yield origin, _tools_of(stored, plugins.named.get(entry, ()))
+
+
+def risky_sets(
+    stored: catalog.Catalog, name: str
+) -> Iterator[tuple[catalog.DeniedRisk, str, frozenset[str]]]:
+    """Yield the risks that the loadout denies, with the loadout of the chain that does, and the tools that have it."""
+    view_ = view_in(stored, name)
+    for risk in catalog.DENIED_RISKS:
+        if origin := view_.denied_risks.get(risk):
+            yield risk, origin, risks.tools_with(stored, risk)
 
 
 def _tools_of(stored: catalog.Catalog, plugins: Iterable[str]) -> list[str]:

@@ -12,6 +12,12 @@ Risk = Literal["read-only", "writes", "destructive"]
 # What the screens show: the risk, or that a tool does not state it.
 Stated = Literal["read-only", "writes", "destructive", "not stated"]
 RISKS: tuple[Risk, ...] = ("read-only", "writes", "destructive")
+# What a tool states that has a risk which can be denied.
+_STATED: Mapping[catalog.DeniedRisk, Stated] = {
+    "writes": "writes",
+    "destructive": "destructive",
+    "unstated": "not stated",
+}
 
 
 def of(tool: catalog.Tool) -> Risk:
@@ -40,14 +46,37 @@ def raised(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Risk, R
     return (risk, risk_now) if RISKS.index(risk_now) > RISKS.index(risk) else None
 
 
-def is_raised(tool: catalog.Tool) -> bool:
-    """Return whether the tool states a higher risk than its approved version, while another version waits."""
-    if not tool.approved_version or tool.kind != "tool":
-        return False
-    approved = schema.mapping(tool.approved_version, {})
-    # Of some approved versions, only the hash is stored.
-    before = approved.get("annotations", {})
-    return isinstance(before, Mapping) and raised(before, schema.mapping(tool.annotations, {})) is not None
+def is_restated(tool: catalog.Tool) -> bool:
+    """Return whether the tool states another risk than its approved version, while another version waits."""
+    return bool(tool.approved_version) and _approved(tool) != stated(tool)
+
+
+def tools_with(stored: catalog.Catalog, risk: catalog.DeniedRisk) -> frozenset[str]:
+    """Return the tools that whoever denies this risk denies.
+
+    A tool has the risk that it states, and the one that its approved version stated, while another version waits: a
+    server cannot leave a denial by stating another risk than the one that was approved.
+    """
+    return _by_risk(stored)[risk]
+
+
+@catalog.derived
+def _by_risk(stored: catalog.Catalog) -> Mapping[catalog.DeniedRisk, frozenset[str]]:
+    by_stated: dict[Stated, set[str]] = {}
+    for tool in stored.tools.values():
+        by_stated.setdefault(stated(tool), set()).add(tool.key)
+        if tool.approved_version:
+            by_stated.setdefault(_approved(tool), set()).add(tool.key)
+    return {risk: frozenset(by_stated.get(_STATED[risk], ())) for risk in catalog.DENIED_RISKS}
+
+
+def _approved(tool: catalog.Tool) -> Stated:
+    """Return the risk that the approved version states, whose fields are stored."""
+    if tool.kind != "tool":
+        return "read-only"
+    annotations = schema.mapping(tool.approved_version, {}).get("annotations")
+    hints = annotations if isinstance(annotations, Mapping) else {}
+    return of_hints(hints) if is_stated(hints) else "not stated"
 
 
 @functools.lru_cache(maxsize=256)  # many tools have the same annotations

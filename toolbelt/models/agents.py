@@ -69,6 +69,14 @@ class Agent(naming.Named):
         shape="array",
         help_text="The kinds of subagent that the agent's own token may ask for.",
     )
+    denied_risks = fields.JSONText(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        blank=True,
+        shape="array",
+        help_text="The risks whose tools the agent does not have: writes, destructive, unstated. An override that is on"
+        " makes an exception.",
+    )
     mcp_loading = models.CharField(
         max_length=8,
         choices=McpLoading,

@@ -396,6 +396,14 @@ class Loadout(naming.Named):
         shape="array",
         help_text="Plugins and tools that the loadout turns off. Loadouts that extend it cannot turn them on again.",
     )
+    denied_risks = fields.JSONText(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        blank=True,
+        shape="array",
+        help_text="The risks whose tools the loadout turns off: writes, destructive, unstated. Loadouts that extend it"
+        " cannot turn them on again.",
+    )
     position = models.PositiveIntegerField(default=0, help_text="The position in lists. 0 is first.")
 
     class Meta:

@@ -86,6 +86,7 @@ class NewAgent(kit.Fields, kit.Change):
         widget=forms.TextInput({"required": True, "autofocus": True, "spellcheck": "false"}),
     )
     title = forms.CharField(required=False, help_text="The name that people read. Optional.")
+    read_only = forms.BooleanField(required=False)
     start = forms.CharField(
         required=False,
         label="Start from",
@@ -172,10 +173,13 @@ def create(request: http.Request) -> HttpResponse:
     data = form.checked()
     kind, _, name = data["start"].partition(":")
     write, key, title = responses.write(request), data["key"], data["title"]
+    # A copy of an agent that denies risks denies them, too.
+    denied = catalog.DENIED_RISKS if data["read_only"] else ()
     if kind == "agent":
-        change = agents.duplicate(write, name, key, title=title)
+        change = agents.duplicate(write, name, key, title=title, denied_risks=denied)
     else:
-        change = agents.create(write, key, title=title, loadout=name if kind == "loadout" else "")
+        loadout = name if kind == "loadout" else ""
+        change = agents.create(write, key, title=title, loadout=loadout, denied_risks=denied)
     notice = notices.Notice(
         text=f"Agent {titles.label('agent', key)} created.", undo=responses.undo_entry(request, change)
     )
@@ -227,6 +231,7 @@ class Header(pieces.View):
         self.profile = profile(summary.agent, summary.loadout)
         self.loadout = summary.loadout
         self.protected = summary.agent.protected
+        self.is_read_only = set(summary.agent.denied_risks) == set(catalog.DENIED_RISKS)
         self.archived = summary.agent.archived
         self.active = words.number(spent.tools)
         self.total = words.number(summary.total)

@@ -21,8 +21,9 @@ from toolbelt.control.people import rights, roles
 from toolbelt.control.reports import queries
 from toolbelt.core import agents as values
 from toolbelt.core import belts, catalog, errors, loadouts
+from toolbelt.core.rules import reasons
 from toolbelt.web import agents as agents_page
-from toolbelt.web.kit import entry_forms, fields, http, model_panel, notices, pieces, responses, titles
+from toolbelt.web.kit import entry_forms, fields, http, model_panel, notices, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
 
 _LIMIT = {"min": 0, "step": 1, "inputmode": "numeric", "placeholder": "no limit"}
@@ -78,6 +79,7 @@ class Settings(entry_forms.EntryForm):
         ],
     )
     protected = forms.BooleanField(required=False)
+    read_only = forms.BooleanField(required=False)
     subagent_kinds = fields.Checkboxes(label="Kinds of subagents that its token may request")
 
     @classmethod
@@ -89,6 +91,8 @@ class Settings(entry_forms.EntryForm):
             "max_tools": budget.max_tools,
             "max_tokens": budget.max_tokens,
             "on_exceed": budget.on_exceed,
+            "read_only": value.denied_risks == catalog.DENIED_RISKS,
+            "denied_risks": value.denied_risks,
         }
 
     def set_choices(self, stored: catalog.Catalog) -> None:
@@ -108,13 +112,30 @@ class Settings(entry_forms.EntryForm):
         budget = {name: data[name] for name in ("max_tools", "max_tokens") if data[name] is not None}
         if data["on_exceed"] not in ("", values.ON_EXCEED[0]):
             budget["on_exceed"] = data["on_exceed"]
-        entry = {**super().entry(), "budget": budget or None}
+        entry = {**super().entry(), "budget": budget or None, "denied_risks": self._denied_risks() or None}
         if entry["mcp_loading"] == values.MCP_LOADINGS[0]:
             entry["mcp_loading"] = None
         return entry
 
+    def _denied_risks(self) -> list[str]:
+        """Return all of them if the agent is read-only. Some that were set elsewhere stay as they are."""
+        stored = tuple(self.initial.get("denied_risks", ()))
+        if self.values["read_only"]:
+            return list(catalog.DENIED_RISKS)
+        return [] if stored == catalog.DENIED_RISKS else list(stored)
+
+    @property
+    def some_denied(self) -> str:
+        """Return which risks are denied, in words, if they are not all or none."""
+        stored = tuple(self.initial.get("denied_risks", ()))
+        return (
+            "" if stored == catalog.DENIED_RISKS else words.listing([reasons.RISKS[risk] for risk in stored])
+        )
+
     def field_at(self, path: str) -> str | None:
         """Return the field of a path; each limit of the budget has its own field."""
+        if path.startswith("denied_risks"):
+            return "read_only"
         return super().field_at(path.removeprefix("budget."))
 
     @property

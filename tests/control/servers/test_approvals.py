@@ -13,7 +13,7 @@ from toolbelt.control import undo
 from toolbelt.control.catalog import blocking
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import decisions, inbox, line_diffs, upstream_servers
-from toolbelt.core import errors, tool_versions
+from toolbelt.core import agents, catalog, errors, tool_versions
 from toolbelt.core.rules import resolution
 from toolbelt.store import counts, snapshots
 
@@ -293,14 +293,56 @@ def test_a_higher_risk_applies_immediately_and_awaits_review_with_a_finding(
     assert upstream_servers.review("files").changes == ()
 
 
-def test_a_risk_that_is_not_higher_than_the_approved_one_needs_no_review() -> None:
+def test_a_risk_that_is_the_approved_one_again_needs_no_review() -> None:
     _list_and_approve(PURGE, destructiveHint=False)
     sample_server.record({**PURGE, "annotations": {"destructiveHint": True}})
     sample_server.record({**PURGE, "annotations": {"destructiveHint": False}})
     assert upstream_servers.review("files").changes == ()
 
-    sample_server.record({**PURGE, "annotations": {"readOnlyHint": True}})
+
+@pytest.mark.parametrize(
+    ("before", "after", "denied_before", "denied_after"),
+    [
+        ({"destructiveHint": True}, {"readOnlyHint": True}, {"destructive"}, set()),
+        ({"destructiveHint": False}, {"destructiveHint": True}, {"writes"}, {"destructive"}),
+        ({"destructiveHint": True}, {}, {"destructive"}, {"unstated"}),
+        ({}, {"destructiveHint": False}, {"unstated"}, {"writes"}),
+    ],
+)
+def test_no_server_leaves_a_denial_by_stating_another_risk_before_a_review(
+    before: dict[str, bool], after: dict[str, bool], denied_before: set[str], denied_after: set[str]
+) -> None:
+    _list_and_approve(PURGE, **before)
+    for hints in (after, {**after, "openWorldHint": True}):
+        sample_server.record({**PURGE, "annotations": hints})
+        assert sample_server.only_change().kind == "hints"
+        assert _denied() == denied_before | denied_after
+
+    sample_server.approve_all()
+    assert _denied() == denied_after
+    sample_server.record({**PURGE, "annotations": after})
     assert upstream_servers.review("files").changes == ()
+
+
+def _denied() -> set[str]:
+    """Return the risks that an agent loses the tool by, if it denies them, and that are the only reason."""
+    stored = catalog.replace(
+        snapshots.catalog(), loadouts=[catalog.Loadout(name="files", plugins=("files",))]
+    )
+    denied: set[str] = set()
+    for risk in catalog.DENIED_RISKS:
+        agent = agents.Agent(key="ada", loadout="files", denied_risks=(risk,))
+        context = resolution.build_context(resolution.Snapshot(catalog=stored, agent=agent))
+        code = resolution.decide(context, "files__purge").code
+        assert code in ("risk-denied", "loadout-plugin")
+        denied |= {risk} if code == "risk-denied" else set()
+    return denied
+
+
+def test_a_lower_risk_is_no_finding() -> None:
+    _list_and_approve(PURGE, destructiveHint=True)
+    sample_server.record({**PURGE, "annotations": {"readOnlyHint": True}})
+    assert sample_server.only_change().flags == ()
 
 
 def test_approving_a_risk_that_rose_further_is_refused() -> None:

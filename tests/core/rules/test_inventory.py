@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core import values
-from toolbelt.core import agents, loadouts, rules, sessions, surface
+from toolbelt.core import agents, catalog, loadouts, risks, rules, sessions, surface
 from toolbelt.core.rules import budgets, inventory, resolution, targets
 
 pytestmark = pytest.mark.slow
@@ -119,14 +119,19 @@ def test_an_inventory_and_a_resolution_defer_the_same_tools(snapshot: resolution
 
 
 @given(values.snapshots())
-def test_a_loadouts_disabled_and_discoverable_tools_match_its_view(
+def test_a_loadouts_denied_and_discoverable_tools_match_its_view(
     snapshot: resolution.Snapshot,
 ) -> None:
     stored = snapshot.catalog
     for name in (*loadouts.all_names(stored), "unknown"):
         seen = loadouts.view_in(stored, name)
-        assert loadouts.tools_disabled(stored, name) == {
-            tool.key for tool in stored.tools.values() if seen.disables(tool.key, tool.plugin)
+        risky = set().union(
+            *[risks.tools_with(stored, risk) for risk in catalog.DENIED_RISKS if risk in seen.denied_risks]
+        )
+        assert loadouts.tools_denied(stored, name) == {
+            tool.key
+            for tool in stored.tools.values()
+            if tool.key in risky or seen.disables(tool.key, tool.plugin)
         }
         assert loadouts.tools_discoverable(stored, name) == tuple(
             tool.key

@@ -21,7 +21,7 @@ CODES = {
     2: ("blocked",),
     3: ("switch-off",),
     4: ("override-off",),
-    5: ("loadout-disabled",),
+    5: ("loadout-disabled", "risk-denied"),
     6: ("override-on", "always-on", "sub-app"),
     7: ("switch-on",),
     8: ("initial", "loaded"),

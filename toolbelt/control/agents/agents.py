@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
+from toolbelt.core import catalog
 
 
 def edit(
@@ -30,15 +31,31 @@ def archive(write: writing.Write, agent: str, archived: bool) -> writing.Change:
     return entries.change(write, "agent", agent, changes)
 
 
-def create(write: writing.Write, key: str, *, title: str = "", loadout: str = "") -> writing.Change:
-    """Create the agent ``key``, with a loadout if one is given; raise Invalid, or Refused for a key that is taken."""
-    entry = {"key": key, "title": title, "loadout": loadout}
+def create(
+    write: writing.Write,
+    key: str,
+    *,
+    title: str = "",
+    loadout: str = "",
+    denied_risks: Sequence[catalog.DeniedRisk] = (),
+) -> writing.Change:
+    """Create the agent ``key``, with a loadout and denied risks if any are given; raise Invalid, or Refused for a key
+    that is taken.
+    """
+    entry = {"key": key, "title": title, "loadout": loadout, "denied_risks": list(denied_risks)}
     return entries.create(write, "agent", {name: value for name, value in entry.items() if value})
 
 
-def duplicate(write: writing.Write, agent: str, key: str, *, title: str = "") -> writing.Change:
-    """Create the agent ``key`` with the configuration of ``agent``, and a title of its own if one is given. Sessions,
-    tokens, history and embedding sub-apps are not copied.
+def duplicate(
+    write: writing.Write,
+    agent: str,
+    key: str,
+    *,
+    title: str = "",
+    denied_risks: Sequence[catalog.DeniedRisk] = (),
+) -> writing.Change:
+    """Create the agent ``key`` with the configuration of ``agent``, and a title and denied risks of its own if they are
+    given. Sessions, tokens, history and embedding sub-apps are not copied.
 
     Raise NotFound, Invalid for an invalid key, or Refused for one that is taken.
     """
@@ -46,8 +63,8 @@ def duplicate(write: writing.Write, agent: str, key: str, *, title: str = "") ->
         entry = entries.read("agent", agent)
         entry.pop("archived", None)
         write = write.replace(reason=write.reason or f"Duplicated from {agent}.")
-        identity = {"key": key, "title": title} if title else {"key": key}
-        return entries.create(write, "agent", {**entry, **identity})
+        own = {"key": key, "title": title, "denied_risks": list(denied_risks)}
+        return entries.create(write, "agent", entry | {name: value for name, value in own.items() if value})
 
 
 def equip(write: writing.Write, agent: str, loadout: str, *, was: str | None = None) -> writing.Change:

@@ -107,15 +107,8 @@ def _loadable_candidates(
             for version in (stored, proposed)
             for link in loadouts.chain(version.loadouts, other)
         }:
-            for tools in (loadouts.tools_included, loadouts.tools_discoverable):
+            for tools in (loadouts.tools_included, loadouts.tools_discoverable, loadouts.tools_denied):
                 tools_ |= set(tools(stored, other)) ^ set(tools(proposed, other))
-            views = [loadouts.view_in(version, other) for version in (stored, proposed)]
-            if views[0].disabled != views[1].disabled:
-                tools_ |= {
-                    tool.key
-                    for tool in stored.tools.values()
-                    if views[0].disables(tool.key, tool.plugin) != views[1].disables(tool.key, tool.plugin)
-                }
     return tools_
 
 

@@ -33,6 +33,6 @@ def restored() -> Iterator[dict[str, Any]]:
 def _as_approved(tool: catalog.Tool) -> catalog.Tool:
     tool = dataclasses.replace(tool, description=tool_versions.approved_description(tool))
     # The approved version is also stored while details, or a higher risk, await review.
-    if tool_versions.has_undecided_details(tool) or risks.is_raised(tool):
+    if tool_versions.has_undecided_details(tool) or risks.is_restated(tool):
         return tool
     return dataclasses.replace(tool, approved_version="")

@@ -233,7 +233,7 @@ def _kind_of(tool: catalog.Tool) -> Kind | None:
         return "new"
     if tool_versions.is_changed(tool):
         return "differs" if tool.varies and tool_versions.is_reworded(tool) else "changed"
-    if risks.is_raised(tool):
+    if risks.is_restated(tool):
         return "hints"
     return "details" if tool_versions.has_undecided_details(tool) else None
 

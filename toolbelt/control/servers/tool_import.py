@@ -178,7 +178,7 @@ class ToolImporter:
             approved_version=schema.canonical(approved_fields),
         )
         if not is_held:
-            if not tool_versions.has_undecided_details(listed) and not risks.is_raised(listed):
+            if not tool_versions.has_undecided_details(listed) and not risks.is_restated(listed):
                 return approval | {"approved_version": None}
             self.still_available.append(now.key)
         return approval | {"approved_version": dict(approved_fields)}

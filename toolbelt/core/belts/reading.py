@@ -151,7 +151,8 @@ def _trigger(entry: vocabulary.Trigger) -> catalog.Trigger:
 def loadout(entry: vocabulary.Loadout) -> catalog.Loadout:
     """Read a loadout."""
     lists = ("plugins", "categories", "discoverable", "disabled")
-    return catalog.Loadout(**{**entry.given(), **{field: _texts(getattr(entry, field)) for field in lists}})
+    read = {field: _texts(getattr(entry, field)) for field in lists}
+    return catalog.Loadout(**{**entry.given(), **read, "denied_risks": _risks(entry.denied_risks)})
 
 
 def sub_app(entry: vocabulary.SubApp, tools: Container[str]) -> catalog.SubApp:
@@ -185,6 +186,7 @@ def agent(entry: vocabulary.Agent, stored: catalog.Catalog) -> agents.Agent:
             "budget": budget if budget != agents.Budget() else None,
             "session_loadouts": _texts(entry.session_loadouts),
             "subagent_kinds": tuple(dict.fromkeys(_texts(entry.subagent_kinds))),
+            "denied_risks": _risks(entry.denied_risks),
         }
     )
 
@@ -207,6 +209,12 @@ def _spelled(written: str | None, categories: Iterable[str]) -> str:
 
 def _texts(texts: Iterable[str | None] | None) -> tuple[str, ...]:
     return tuple(text for text in texts or () if text is not None)
+
+
+def _risks(written: Iterable[str | None] | None) -> tuple[catalog.DeniedRisk, ...]:
+    """Return the denied risks in their order, whatever the order in which they are written."""
+    given = set(_texts(written))
+    return tuple(risk for risk in catalog.DENIED_RISKS if risk in given)
 
 
 def _pairs(pairs: Mapping[str, str | None] | None) -> dict[str, str]:

@@ -23,6 +23,7 @@ EntryName = Annotated[
 Key = Annotated[fields.Name, pydantic.WithJsonSchema({**_FORM, "pattern": "^[a-zA-Z_][a-zA-Z0-9_-]*$"})]
 _Text = fields.Text
 _Texts = fields.Each[_Text]
+_DeniedRisk = fields.Word[catalog.DeniedRisk]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,7 @@ class Loadout(fields.Fields):
     categories: Annotated[_Texts | None, Names("category", alike=keys.fold)] = None
     discoverable: Annotated[_Texts | None, Names(alike=keys.fold)] = None
     disabled: Annotated[_Texts | None, Names(alike=keys.fold)] = None
+    denied_risks: Annotated[fields.Each[_DeniedRisk] | None, Names()] = None
 
 
 class AgentBudget(fields.Fields):
@@ -189,6 +191,7 @@ class Agent(fields.Fields):
     archived: bool | None = None
     session_loadouts: Annotated[_Texts | None, Names("loadout", alike=keys.fold)] = None
     subagent_kinds: Annotated[fields.Each[fields.Word[Literal["", agents.Kind]]] | None, Names()] = None
+    denied_risks: Annotated[fields.Each[_DeniedRisk] | None, Names()] = None
     mcp_loading: fields.Word[Literal["", agents.McpLoading]] | None = None
 
 

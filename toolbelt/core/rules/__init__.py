@@ -12,11 +12,21 @@ words.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from toolbelt.core import agents, catalog, declared_versions, grants, keys, loadouts, sessions, tool_versions
+from toolbelt.core import (
+    agents,
+    catalog,
+    declared_versions,
+    grants,
+    keys,
+    loadouts,
+    risks,
+    sessions,
+    tool_versions,
+)
 
 State = Literal["active", "discoverable", "denied", "dormant", "unavailable"]
 STATES: tuple[State, ...] = ("active", "discoverable", "denied", "dormant", "unavailable")
@@ -46,11 +56,20 @@ class Answers:
     """
 
     # Not `functools.cached_property`, whose lock takes longer than most of these answers.
-    __slots__ = ("_by_tool", "_code", "_sets", "_state", "_tools")
+    __slots__ = ("_but", "_by_tool", "_code", "_sets", "_state", "_tools")
 
-    def __init__(self, state: State, code: str, sets: Iterable[tuple[Collection[str], Origin]]) -> None:
-        """Answer with this state and code for the tools of these sets."""
-        self._state, self._code, self._sets = state, code, tuple(sets)
+    def __init__(
+        self,
+        state: State,
+        code: str,
+        sets: Iterable[tuple[Collection[str], Origin]],
+        but: frozenset[str] = _NOTHING,
+    ) -> None:
+        """Answer with this state and code for the tools of these sets, except those in ``but``.
+
+        Leaving them out here copies no set, which agents may share.
+        """
+        self._state, self._code, self._sets, self._but = state, code, tuple(sets), but
         self._tools: frozenset[str] | None = None
         self._by_tool: Mapping[str, Answer] | None = None
 
@@ -58,8 +77,21 @@ class Answers:
     def tools(self) -> frozenset[str]:
         """All of the tools."""
         if self._tools is None:
-            self._tools = _NOTHING.union(*[tools for tools, _ in self._sets])
+            self._tools = self._union - self._but if self._but else self._union
         return self._tools
+
+    @property
+    def _union(self) -> frozenset[str]:
+        sets = [tools for tools, _ in self._sets]
+        if len(sets) == 1 and isinstance(sets[0], frozenset):
+            return sets[0]
+        return _NOTHING.union(*sets)
+
+    def removed_from(self, tools: frozenset[str]) -> frozenset[str]:
+        """Return those of these tools that the rule does not apply to, without walking through all that it does."""
+        if not self._but:
+            return tools - self.tools
+        return (tools - self._union) | (tools & self._but)
 
     @property
     def by_tool(self) -> Mapping[str, Answer]:
@@ -68,6 +100,8 @@ class Answers:
             answers: dict[str, Answer] = {}
             for tools, origin in reversed(self._sets):
                 answers.update(dict.fromkeys(tools, Answer(self._state, self._code, origin)))
+            for tool in self._but:
+                answers.pop(tool, None)
             self._by_tool = answers
         return self._by_tool
 
@@ -76,7 +110,9 @@ class Answers:
         if len(self._sets) != 1:
             return self.by_tool.get(tool)
         tools, origin = self._sets[0]
-        return Answer(self._state, self._code, origin) if tool in tools else None
+        if tool not in tools or tool in self._but:
+            return None
+        return Answer(self._state, self._code, origin)
 
 
 class CatalogRule(NamedTuple):
@@ -102,7 +138,8 @@ class AgentRule(NamedTuple):
 class EvaluationContext:
     """A snapshot with the values that its rules share, and what they answer.
 
-    ``denying`` are the names of all loadouts whose disabled entries apply, ``loadout`` is the one in force.
+    ``denying`` are the names of all loadouts whose disabled entries and denied risks apply, ``loadout`` is the one in
+    force.
     ``load_order`` is what the session loaded, the oldest load first. ``has_session``: the request has a session, in
     which something can be loaded.
     """
@@ -141,8 +178,19 @@ class EvaluationContext:
 
     @functools.cached_property
     def denied(self) -> frozenset[str]:
-        """The tools that the agent's own configuration denies."""
+        """The tools that the agent's own configuration denies: for lists. They may be most of the catalog."""
         return self.tools(DENYING)
+
+    def denies(self, tool: str) -> bool:
+        """Return whether the agent's own configuration denies the tool."""
+        return any(answers.get(tool) for rule in DENYING for answers in self.answers(rule))
+
+    def not_denied(self, tools: frozenset[str]) -> frozenset[str]:
+        """Return those of the tools that the agent's own configuration does not deny."""
+        for rule in DENYING:
+            for answers in self.answers(rule):
+                tools = answers.removed_from(tools)
+        return tools
 
     @property
     def granted(self) -> frozenset[str]:
@@ -152,14 +200,21 @@ class EvaluationContext:
     @functools.cached_property
     def active(self) -> frozenset[str]:
         """The active tools, before the budget is applied."""
-        # What a loadout includes is much, and shared by many agents: only what is taken from it is computed here.
-        included = _open_and_included(self.catalog, self.loadout_name if self.loadout else None)
-        granted = self.granted - self.denied
-        return (included - (included & self.denied)) | (granted - closed(self.catalog, granted))
+        # What a loadout includes is much, and shared by many agents, as what loadouts and denied risks take from it:
+        # only what the agent's own switches and overrides take is computed here.
+        included = _open_and_included(
+            self.catalog,
+            self.loadout_name if self.loadout else None,
+            tuple(map(keys.fold, self.denying)),
+            self.agent.denied_risks,
+        )
+        taken = included & self.tools(BY_SWITCH)
+        granted = self.not_denied(self.granted)
+        return (included - taken) | (granted - closed(self.catalog, granted))
 
     def offered(self, active: Set[str]) -> frozenset[str]:
         """Return the tools that the agent could load, besides those that are ``active``."""
-        offered = self.tools((OFFERING,)) - active - self.denied
+        offered = self.not_denied(self.tools((OFFERING,)) - active)
         return offered - closed(self.catalog, offered)
 
     @functools.cached_property
@@ -309,8 +364,39 @@ def _overridden_off(context: EvaluationContext) -> tuple[Answers, ...]:
     return _overridden(context, "denied", "override-off", on=False)
 
 
-def _disabled(context: EvaluationContext) -> tuple[Answers, ...]:
-    return tuple([_disabled_by(context.catalog, keys.fold(name)) for name in context.denying])
+def _denied_by_profile(context: EvaluationContext) -> tuple[Answers, ...]:
+    stored, agent = context.catalog, context.agent
+    if not context.denying and not agent.denied_risks:
+        return ()
+    denying = list(map(keys.fold, context.denying))
+    return (
+        *[_disabled_by(stored, name) for name in denying],
+        *[answers for name in denying for answers in _risky_by(stored, name)],
+        *_risky(context),
+    )
+
+
+def _risky(context: EvaluationContext) -> Iterator[Answers]:
+    """Yield the answers for the risks that the agent denies. An override that is on lifts that, except for subagents,
+    which have no tool by an override.
+    """
+    agent = context.agent
+    lifted = (
+        _NOTHING if context.subagent else frozenset(key for key, is_on in agent.overrides.items() if is_on)
+    )
+    for risk in agent.denied_risks:
+        tools = risks.tools_with(context.catalog, risk)
+        yield Answers(
+            "denied", "risk-denied", [(tools, Origin("agent", agent.key, risk))], but=lifted & tools
+        )
+
+
+@catalog.derived
+def _risky_by(stored: catalog.Catalog, loadout: str) -> tuple[Answers, ...]:
+    return tuple(
+        Answers("denied", "risk-denied", [(tools, Origin("loadout", origin, risk))])
+        for risk, origin, tools in loadouts.risky_sets(stored, loadout)
+    )
 
 
 @catalog.derived
@@ -413,12 +499,33 @@ def _included_by(stored: catalog.Catalog, loadout: str | None) -> tuple[Answers,
     )
 
 
-def _open_and_included(stored: catalog.Catalog, loadout: str | None) -> frozenset[str]:
-    return _open_and_included_by(stored, None if loadout is None else keys.fold(loadout))
+def _open_and_included(
+    stored: catalog.Catalog,
+    loadout: str | None,
+    denying: tuple[str, ...],
+    denied_risks: tuple[catalog.DeniedRisk, ...],
+) -> frozenset[str]:
+    """Return what the loadout includes that is open and that neither the ``denying`` loadouts nor the risks deny. What
+    an override lifts is granted by that.
+    """
+    return _open_and_included_by(
+        stored, None if loadout is None else keys.fold(loadout), denying, denied_risks
+    )
 
 
 @catalog.derived
-def _open_and_included_by(stored: catalog.Catalog, loadout: str | None) -> frozenset[str]:
+def _open_and_included_by(
+    stored: catalog.Catalog,
+    loadout: str | None,
+    denying: tuple[str, ...],
+    denied_risks: tuple[catalog.DeniedRisk, ...],
+) -> frozenset[str]:
+    if denying or denied_risks:
+        return _open_and_included_by(stored, loadout, (), ()).difference(
+            *[_disabled_by(stored, name).tools for name in denying],
+            *[answers.tools for name in denying for answers in _risky_by(stored, name)],
+            *[risks.tools_with(stored, risk) for risk in denied_risks],
+        )
     tools = _NOTHING.union(*[answers.tools for answers in included(stored, loadout)])
     return tools - closed(stored, tools)
 
@@ -466,11 +573,17 @@ CATALOG_RULES = (
     ),
     CatalogRule(2, "Is the tool, its plugin or one of its toolkits blocked for everyone?", _blocked),
 )
-DENYING = (
+BY_SWITCH = (
     AgentRule(3, "Is the switch of one of its toolkits off?", _switched_off),
     AgentRule(4, "Is its override off?", _overridden_off),
+)
+DENYING = (
+    *BY_SWITCH,
     AgentRule(
-        5, "Does the agent's loadout, or one that it extends, disable the tool or its plugin?", _disabled
+        5,
+        "Does the agent's loadout, or one that it extends, disable the tool or its plugin, or deny its risk? Or does"
+        " the agent deny its risk, while its override is not on?",
+        _denied_by_profile,
     ),
 )
 BY_OPERATORS = (

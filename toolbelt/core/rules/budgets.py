@@ -121,7 +121,7 @@ class Resolution:
             for key in answers.tools:
                 if (
                     key not in context.active
-                    and key not in context.denied
+                    and not context.denies(key)
                     and key not in context.catalog.non_tools
                     and rules.closing(context.catalog, key) is None
                 ):
@@ -304,7 +304,7 @@ def has_room(resolved: Resolution, tools: Collection[str]) -> bool:
     if budget is None or budget.on_exceed == "warn":
         return True
     stored = context.catalog
-    added = frozenset(tools) - stored.non_tools - context.denied
+    added = context.not_denied(frozenset(tools) - stored.non_tools)
     added -= rules.closed(stored, added)
     return fits(stored, budget, resolved.tools, resolved.never_deferred, added, context.concerned)
 

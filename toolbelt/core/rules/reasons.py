@@ -7,6 +7,12 @@ from collections.abc import Callable, Mapping
 from toolbelt.core import rules
 from toolbelt.core.rules import resolution
 
+# The tools that a denied risk is about.
+RISKS: Mapping[str, str] = {
+    "writes": "tools that change something",
+    "destructive": "tools that may destroy something",
+    "unstated": "tools that do not state their risk",
+}
 _WORDS: Mapping[str, Callable[[rules.Origin], str]] = {
     "plugin-failed": lambda origin: f"plugin {origin.name} has failed",
     "plugin-disabled": lambda origin: f"plugin {origin.name} is disabled",
@@ -19,6 +25,7 @@ _WORDS: Mapping[str, Callable[[rules.Origin], str]] = {
     "switch-off": lambda origin: f"toolkit {origin.name} is off{_until(origin)}",
     "override-off": lambda origin: f"its override is off{_until(origin)}",
     "loadout-disabled": lambda origin: f"disabled by loadout {origin.name}",
+    "risk-denied": lambda origin: f"{_denying(origin)} denies {RISKS.get(origin.detail, origin.detail)}",
     "override-on": lambda origin: f"its override is on{_until(origin)}",
     "always-on": lambda _: "always on for this agent",
     "sub-app": lambda origin: f"bound by sub-app {origin.name}",
@@ -41,6 +48,10 @@ GRANTING = frozenset(
         *("loadout-plugin", "loadout-category", "default-on"),
     }
 )
+
+
+def _denying(origin: rules.Origin) -> str:
+    return f"loadout {origin.name}" if origin.kind == "loadout" else "the agent"
 
 
 def _until(origin: rules.Origin) -> str:

@@ -37,7 +37,7 @@ class Decision(NamedTuple):
     @property
     def holds_whatever_the_switch(self) -> bool:
         """Return whether turning on a toolkit of the tool would leave its state as it is: a rule before the switch
-        decides (unavailable, blocked, its override is off, or a loadout disables it).
+        decides (unavailable, blocked, its override is off, a loadout disables it, or its risk is denied).
         """
         return self.rule_number in (1, 2, 4, 5)
 
@@ -64,12 +64,11 @@ def build_context(snapshot: Snapshot) -> rules.EvaluationContext:
     )
     # A subagent always has a loadout: a kind without one gets no tools, rather than the defaults.
     has_loadout = subagent or bool(in_force)
-    # A loadout that the agent may no longer choose still denies its disabled tools: withdrawing it must not grant
-    # anything.
+    # A loadout that the agent may no longer choose still denies: withdrawing it must not grant anything.
     denying = [
         name
         for name in dict.fromkeys((own_loadout, session_loadout, subagent_loadout))
-        if name and loadouts.view_in(stored, name).disabled
+        if name and ((view := loadouts.view_in(stored, name)).disabled or view.denied_risks)
     ]
     toolkits = sessions.in_allowed_order(
         sessions.loaded(session, "toolkit", snapshot.request_id),
@@ -145,7 +144,7 @@ def denials(context: rules.EvaluationContext, key: str) -> tuple[Decision, ...]:
 def is_denied(context: rules.EvaluationContext, key: str) -> bool:
     """Return whether a rule denies the tool ``key``, even if it is unavailable and rule 1 decides."""
     stored = context.catalog
-    return key in context.denied or rules.block_over(stored, stored.tools[key]) is not None
+    return context.denies(key) or rules.block_over(stored, stored.tools[key]) is not None
 
 
 def active(context: rules.EvaluationContext, among: Set[str] | None = None) -> dict[str, Decision]:
@@ -185,7 +184,7 @@ def _active_but_for(context: rules.EvaluationContext, code: str, among: Set[str]
     """Return those of the tools that only the rule with this code keeps from being active, by key."""
     if not among:
         return []
-    granted = (context.granted | context.tools((rules.INCLUDING,))) - context.denied
+    granted = context.not_denied(context.granted | context.tools((rules.INCLUDING,)))
     return [
         key
         for key in sorted(granted & among)

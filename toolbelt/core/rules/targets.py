@@ -90,7 +90,7 @@ def closed_state(context: rules.EvaluationContext, target: Target) -> Literal["d
     """Return why loading the target would have no effect (all of its tools are denied or unavailable), or None."""
     if _is_closed(context, target):
         return "denied"
-    tools = frozenset(target.tools) - context.denied
+    tools = context.not_denied(frozenset(target.tools))
     if tools - rules.closed(context.catalog, tools):
         return None
     states = {resolution.decide(context, tool).state for tool in target.tools}
@@ -133,7 +133,7 @@ def conflict(context: rules.EvaluationContext, target: Target) -> conflicts.Conf
     for tool in target.tools if with_options else ():
         if tool not in with_options:
             continue
-        if tool in context.denied or rules.closing(context.catalog, tool) is not None:
+        if context.denies(tool) or rules.closing(context.catalog, tool) is not None:
             continue
         existing = resolution.sources(context, tool)
         if not existing:

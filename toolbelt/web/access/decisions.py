@@ -22,6 +22,7 @@ _PAGES = {
     "plugin-disabled": ("plugin", "Turn on"),
     "not-running": ("plugin", "Open"),
     "loadout-disabled": ("loadout", "Edit"),
+    "risk-denied": ("loadout", "Edit"),
     "loadout-plugin": ("loadout", "Edit"),
     "loadout-category": ("loadout", "Edit"),
     "pattern": ("loadout", "Edit"),
@@ -120,8 +121,10 @@ def _origin_link(
     code, name, agent = decision.code, decision.origin.name, access.agent.key
     if code == "loaded":
         return _link("Open its sessions", "sessions", agent)
-    if code in _SETTINGS:
-        return _link(_SETTINGS[code] if may("agent") else "Open the settings", "settings", agent)
+    if code in _SETTINGS or (code == "risk-denied" and decision.origin.kind == "agent"):
+        return _link(
+            _SETTINGS.get(code, "Edit the agent") if may("agent") else "Open the settings", "settings", agent
+        )
     plugin = access.catalog.tools[decision.tool].plugin
     if code in ("tool-unseen", "tool-changed", "tool-retired") and plugin:
         is_review = code in _REVIEWS and may("tool")

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 
 from toolbelt.core import catalog, keys, loadouts
+from toolbelt.core.rules import reasons
 from toolbelt.web.kit import entry_forms, fields
 
 
@@ -15,7 +16,7 @@ class Loadout(entry_forms.EntryForm):
 
     entry_kind = "loadout"
     plain_fields = ("description", "parent")
-    list_fields = ("plugins", "categories", "discoverable", "disabled")
+    list_fields = ("plugins", "categories", "discoverable", "disabled", "denied_risks")
     fields_by_key = {"plugins": "plugins_more"}
 
     name = forms.CharField(
@@ -45,11 +46,15 @@ class Loadout(entry_forms.EntryForm):
         help_text="One plugin or tool per line. Turns it off for every agent with this loadout or one that extends it, "
         "whatever else includes it.",
     )
+    denied_risks = fields.Checkboxes(label="Denied risks")
 
     def set_choices(self, stored: catalog.Catalog) -> None:
         """Set the loadouts, categories and plugins to choose from; chosen ones stay options."""
         plugins, categories = self.values["plugins"], self.values["categories"]
         self.choose("parent", self._parents(stored))
+        self.choose(
+            "denied_risks", [(risk, reasons.RISKS[risk].capitalize()) for risk in catalog.DENIED_RISKS]
+        )
         self.choose("plugins", entry_forms.choices(stored.plugins, plugins))
         every = (*catalog.CATEGORIES, *stored.categories, *categories)
         self.choose("categories", entry_forms.choices(every, categories))

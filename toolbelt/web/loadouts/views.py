@@ -70,11 +70,11 @@ class _LoadoutPage(pieces.Page):
             raise errors.NotFound("loadout", name, loadouts.all_names(stored))
         included_tools = loadouts.tools_included(stored, name)
         included = frozenset(included_tools)
-        resolved = loadouts.view_in(stored, name)
+        resolved, denied = loadouts.view_in(stored, name), loadouts.tools_denied(stored, name)
         on_request = [
             key
             for key in loadouts.tools_discoverable(stored, name)
-            if key not in included and not resolved.disables(key, stored.tools[key].plugin)
+            if key not in included and key not in denied
         ]
         is_stored = keys.fold(name) in stored.loadouts
         self.name = name

@@ -25,7 +25,7 @@ _KINDS: Mapping[approvals.Kind, tuple[str, str, str]] = {
     "changed": ("changed", "warning", "Unavailable until you approve the new version."),
     "renamed": ("renamed", "warning", "The same tool as {previous}, under a new name."),
     "details": ("details changed", "accent", "Available, but without these details until you approve them."),
-    "hints": ("hints changed", "warning", "Available. Its server states a higher risk than you approved."),
+    "hints": ("hints changed", "warning", "Available. Its server states another risk than you approved."),
     "differs": ("differs between processes", "warning", "Available, with the approved description."),
     "gone": ("removed", "quiet", "No longer offered. Its settings and history are kept."),
 }  # fmt: skip
