@@ -113,7 +113,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # compiling: modules are compiled when they are imported.
     pip = [sys.executable, "-m", "pip", "--python", str(base / "venv/bin/python")]
     upstream = f"mcp-server-git=={importlib.metadata.version('mcp-server-git')}"
-    install = [*pip, "install", *quiet, "--no-compile", f"{wheel}[server,mcp]", upstream]
+    install = [*pip, "install", *quiet, "--no-compile", f"{wheel}[server]", upstream]
     subprocess.run(install, check=True, timeout=600)
     return base / "venv"
 
