@@ -157,7 +157,6 @@ BAD: dict[str, tuple[str, str]] = {
         '{"mcpServers": {"x": {"url": "https://example.com/mcp", "headers": "A: b"}}}',
         r"x: Its variables and headers must be objects",
     ),
-    "SSE": ('{"mcpServers": {"x": {"url": "https://example.com/sse"}}}', r"line 1, x: It uses the old SSE"),
     "a client's folder": (
         '{"servers": {"x": {"command": "y", "args": ["${workspaceFolder}/z"]}}}',
         r"It uses \$\{workspaceFolder\}",
@@ -201,10 +200,6 @@ BAD: dict[str, tuple[str, str]] = {
     "a file of variables": (
         '{"servers": {"x": {"command": "y", "envFile": ".env"}}}',
         r"x: It reads variables from a file \(envFile\)",
-    ),
-    "SSE by way of mcp-remote": (
-        '{"mcpServers": {"x": {"command": "npx", "args": ["mcp-remote", "https://example.com/sse"]}}}',
-        r"x: It uses the old SSE",
     ),
     "two servers with the same name": (
         '{"mcpServers": {"x y": {"command": "a"},\n"x_y": {"command": "b"}}}',
@@ -378,6 +373,29 @@ def test_a_time_limit_that_is_not_finite_is_left_out() -> None:
     text = '[mcp_servers.x]\ncommand = "y"\ntool_timeout_sec = inf\n'
     [server] = importing.preview(text, is_toml=True).servers
     assert "timeout" not in server.connection
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"mcpServers": {"x": {"type": "sse", "url": "https://example.com/sse"}}},
+        {"mcpServers": {"x": {"url": "https://example.com/sse"}}},
+        {"mcpServers": {"x": {"command": "npx", "args": ["mcp-remote", "https://example.com/sse"]}}},
+        {"name": "a/x", "remotes": [{"type": "sse", "url": "https://example.com/sse"}]},
+    ],
+)
+def test_a_server_over_http_sse_is_imported_by_its_address(document: Any) -> None:
+    [server] = importing.preview(json.dumps(document)).servers
+    assert (server.problem, server.connection) == ("", {"url": "https://example.com/sse"})
+
+
+def test_a_server_with_both_transports_is_imported_with_the_newer_one() -> None:
+    remotes = [
+        {"type": "sse", "url": "https://example.com/sse"},
+        {"type": "streamable-http", "url": "https://example.com/mcp"},
+    ]
+    [server] = importing.preview(json.dumps({"name": "a/x", "remotes": remotes})).servers
+    assert server.connection == {"url": "https://example.com/mcp"}
 
 
 def test_servers_can_be_a_list() -> None:

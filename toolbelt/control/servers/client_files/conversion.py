@@ -119,9 +119,6 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
         return converted
     if (remote := _of_mcp_remote(server)) is not None:
         server = remote
-        if formats.is_sse("", server.url):
-            converted.problem = formats.SSE
-            return converted
         converted.notes.append("mcp-remote is not needed: Toolbelt connects to the address itself.")
     replacer = _SecretReplacer(server, converted, assigned)
     if server.url:

@@ -34,8 +34,6 @@ from typing import Any
 
 from toolbelt.control.servers.client_files import registry, spellings
 
-SSE = "It uses the old SSE transport. Write its address for Streamable HTTP, which often ends in /mcp."
-
 # Sections of servers. Of the second group, only what looks like a server is one: others call something else so.
 _SECTIONS = frozenset({"mcpservers", "contextservers", "remoteservers"})
 _LIKELY_SECTIONS = frozenset({"servers", "mcp", "extensions", "registry"})
@@ -306,8 +304,6 @@ def _connection(name: str, fields: spellings.Fields) -> ClientServer:
         problem = "Its variables and headers must be objects, {…}."
     elif wrong:
         problem = f"{wrong} must be text."
-    elif is_sse(kind, str(url or "")):
-        problem = SSE
     elif fields.take("envFile"):
         problem = "It reads variables from a file (envFile): write them in 'env', and remove envFile."
     elif not command and not url:
@@ -394,11 +390,6 @@ def _seconds(fields: spellings.Fields) -> float | None:
 def _has_any(fields: spellings.Fields, names: tuple[str, ...]) -> bool:
     forms = {*map(spellings.form, names)}
     return any(spellings.form(key) in forms and value for key, value in fields.document.items())
-
-
-def is_sse(kind: str, url: str) -> bool:
-    """Return whether a server is one of the old SSE transport, by what the file calls it or by its address."""
-    return kind == "sse" or (not kind and url.rstrip("/").endswith("/sse"))
 
 
 def _label(value: Any) -> str:

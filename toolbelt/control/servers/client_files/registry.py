@@ -42,8 +42,10 @@ def read(entry: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _remote(remotes: Any) -> dict[str, Any] | None:
-    for remote in remotes if isinstance(remotes, list) else ():
-        if isinstance(remote, Mapping) and remote.get("type") in ("streamable-http", "http"):
+    given = [remote for remote in _list(remotes) if isinstance(remote, Mapping)]
+    # The old transport last: a server may offer both.
+    for remote in sorted(given, key=lambda remote: remote.get("type") == "sse"):
+        if remote.get("type") in ("streamable-http", "http", "sse"):
             headers, secrets = inputs(_list(remote.get("headers")))
             url, missing = _filled(str(remote.get("url") or ""), remote.get("variables"))
             problem = f"Its URL needs a value for {{{missing}}}: write it in the file." if missing else ""
