@@ -4,7 +4,7 @@ PORT ?= 8000
 export PORT
 
 .DEFAULT_GOAL := help
-.PHONY: help wheel demo clean-demo check unit test interop soak format bench screens fixture lock audit clean
+.PHONY: help wheel package demo clean-demo check unit test interop soak format bench screens fixture lock audit clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ bench: ## Measure requests and the pages of the dashboard
 wheel: ## Build the package into dist
 	@scripts/setup.sh dev
 	.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+package: ## Build what is published into dist: the source package, the wheel and the notes of the release
+	@scripts/setup.sh dev
+	.venv/bin/python -m scripts.package
 
 screens: ## Take screenshots, into docs/screens and build/screens
 	@scripts/setup.sh dev

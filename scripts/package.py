@@ -1,0 +1,79 @@
+"""Build what is published: python -m scripts.package [FOLDER]
+
+Into FOLDER (default: dist): the source package, the wheel, which is built from the source package, so that nothing is
+missing there, and the notes of the release, which are its section of the changelog. Nothing is uploaded.
+"""
+
+from __future__ import annotations
+
+import email
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import toolbelt
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTES = "RELEASE_NOTES.md"
+# A file of each kind that the server reads from its package.
+_NEEDED = ("assets/templates/base.html", "assets/static/css/", "assets/fixtures/demo.yaml", "py.typed")
+
+
+def release_notes(changelog: str, version: str) -> str:
+    """Return the section of the changelog for a version, without its heading; raise ValueError.
+
+    It must be the newest, so that no release is published without its notes.
+    """
+    sections = re.split(r"^## ", changelog, flags=re.MULTILINE)[1:]
+    heading, _, text = (sections[0] if sections else "").partition("\n")
+    newest = heading.split(" ")[0]
+    if newest != version:
+        raise ValueError(
+            f"The newest section of the changelog is {newest or 'missing'}, and the version {version}."
+        )
+    if not text.strip():
+        raise ValueError(f"The section of {version} in the changelog is empty.")
+    return text.strip() + "\n"
+
+
+def problems(wheel: Path, version: str) -> list[str]:
+    """Return what is wrong with the contents of a wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
+        stated = email.message_from_bytes(archive.read(metadata))
+    found = [
+        f"It has no {needed}."
+        for needed in _NEEDED
+        if not any(f"toolbelt/{needed}" in name for name in names)
+    ]
+    if stated["Version"] != version:
+        found.append(f"Its version is {stated['Version']}.")
+    found += [
+        f"It states no {name}."
+        for name in ("Summary", "License-Expression", "Requires-Python")
+        if not stated[name]
+    ]
+    # What frameworks' programs install must bring neither Django nor another client of MCP.
+    base = [name for name in stated.get_all("Requires-Dist", []) if "extra ==" not in name]
+    found += [f"Its base requires {name}." for name in base if re.match(r"(?i)(django|mcp|uvicorn)\b", name)]
+    return found
+
+
+def build(folder: Path) -> Path:
+    """Build into the folder; return the wheel. End the process if something is wrong with it."""
+    notes = release_notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), toolbelt.__version__)
+    subprocess.run([sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)], check=True)
+    [wheel] = folder.glob(f"*-{toolbelt.__version__}-*.whl")
+    if found := problems(wheel, toolbelt.__version__):
+        sys.exit("\n".join([f"{wheel} must not be published:", *found]))
+    (folder / NOTES).write_text(notes, encoding="utf-8")
+    return wheel
+
+
+if __name__ == "__main__":
+    print(
+        f"Built {build(Path(sys.argv[1] if len(sys.argv) > 1 else 'dist'))}, its source package and {NOTES}"
+    )
