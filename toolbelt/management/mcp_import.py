@@ -11,13 +11,15 @@ from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control import writing
-from toolbelt.control.servers.client_files import importing
+from toolbelt.control.servers.client_files import importing, reading
 from toolbelt.core import errors
 
 
 def add_arguments(parser: Any) -> None:
     """Add the arguments."""
-    parser.add_argument("file", metavar="FILE", help="mcp.json, a client's settings, or - for standard input")
+    parser.add_argument(
+        "file", metavar="FILE", help="mcp.json, a client's settings, a bundle, or - for standard input"
+    )
     parser.add_argument(
         "--only", metavar="NAME", action="append", default=[], help="only this server; may be repeated"
     )
@@ -29,18 +31,9 @@ def add_arguments(parser: Any) -> None:
 def run(write: writing.Write, options: dict[str, Any]) -> Iterator[str]:
     """Import the file, and yield what to print. Raise CommandError with the line and reason of each problem."""
     file = options["file"]
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise CommandError(f"{file} cannot be read: {reason}.") from error
-    if file.endswith((".yaml", ".yml")):
-        raise CommandError(
-            f"{file} is YAML, which cannot be imported: write its servers as JSON,"
-            ' {"mcpServers": {NAME: {…}}}, or add each with `mcp add`.'
-        )
     is_toml = options["toml"] or file.endswith(".toml")
     try:
+        text = _text(file)
         preview = importing.preview(text, is_toml=is_toml, only=options["only"])
     except errors.Invalid as error:
         lines = [f"Nothing was imported from {file}:", *(f"  {problem}" for problem in error.problems)]
@@ -62,6 +55,16 @@ def run(write: writing.Write, options: dict[str, Any]) -> Iterator[str]:
         yield "Nothing was stored."
 
 
+def _text(file: str) -> str:
+    if file == "-":
+        return sys.stdin.read()
+    try:
+        with Path(file).open("rb") as opened:
+            return reading.text_of(opened)
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
+
+
 def _described(preview: importing.Preview) -> Iterator[str]:
     for server in preview.servers:
         source = "" if server.name == server.source else f" (in the file: {server.source})"
@@ -73,8 +76,9 @@ def _described(preview: importing.Preview) -> Iterator[str]:
             yield f"  Withheld: {place}. Set {name}."
         if not server.active:
             yield "  It is off in the file, and arrives off."
-        yield from (f"  {note}" for note in server.notes)
+        yield from (f"  {note}" for note in (*server.rejections, *server.notes))
         if server.unused:
             yield f"  Not taken over: {', '.join(server.unused)}."
+    yield from preview.notes
     if preview.unused:
         yield f"Not taken over from the file: {', '.join(preview.unused)}."

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +141,21 @@ BAD: dict[str, tuple[str, str]] = {
         '{"mcpServers": {\n"x": {"command": "a"},\n"x": {"command": "b"}}}',
         r"line 3: .*twice",
     ),
-    "a list": ("[]", r"line 1: The file must contain an object"),
+    "a list without servers": ("[]", r"The file has no servers"),
+    "an empty file": ("\n", r"The file is empty"),
+    "words": ("an instruction", r"line 1: The file must contain an object"),
+    "a header's name with a colon": (
+        '{"mcpServers": {"x": {"url": "https://example.com/mcp", "headers": {"Authorization:": "${T}"}}}}',
+        r"x: headers.Authorization:: 'Authorization:' is not the name of a header",
+    ),
+    "a header that is not ASCII": (
+        '{"mcpServers": {"x": {"url": "https://example.com/mcp", "headers": {"X-Team": "Büro"}}}}',
+        r"x: headers.X-Team contains a character that a header cannot have",
+    ),
+    "names that differ in case": (
+        '{"mcpServers": {"x y": {"command": "a"},\n"X_Y": {"command": "b"}}}',
+        r"line 2, X_Y: Its tools would be named X_Y__…, as those of the server 'x y' in the file, if case is ignored",
+    ),
     "no servers": ('{"theme": "dark"}', r"The file has no servers"),
     "an empty server": ('{"mcpServers": {\n"x": {}}}', r"line 2, x: It has neither a command nor a URL"),
     "a server that is not an object": (
@@ -240,7 +257,7 @@ def test_a_bad_file_is_refused_with_line_and_reason(
         call_command("mcp", "import", str(file))
     assert stored_connections() == {}
     # --only is suggested only if the file can be read and has servers.
-    assert ("--only" in str(raised.value)) == bool(re.search(r" (x|x_y|server 2): ", str(raised.value)))
+    assert ("--only" in str(raised.value)) == bool(re.search(r" (x|x_y|X_Y|server 2): ", str(raised.value)))
     assert "SECRET" not in str(raised.value) + everything_stored() + capsys.readouterr().out
 
 
@@ -401,12 +418,6 @@ def test_a_server_with_both_transports_is_imported_with_the_newer_one() -> None:
 def test_servers_can_be_a_list() -> None:
     preview = importing.preview(json.dumps({"mcpServers": [{"name": "one", "command": "a"}]}))
     assert [server.name for server in preview.servers] == ["one"]
-
-
-def test_a_yaml_file_is_refused_with_advice_to_use_json(tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text("mcpServers: []")
-    with pytest.raises(CommandError, match="is YAML, which cannot be imported: write its servers as JSON"):
-        call_command("mcp", "import", str(tmp_path / "config.yaml"))
 
 
 def test_a_changed_server_name_is_shown_beside_the_name_in_the_file(
@@ -695,3 +706,318 @@ def test_what_was_withheld_is_printed_with_the_variable_to_set(
     printed = capsys.readouterr().out
     assert "Withheld: env.DB_PASSWORD. Set DB_PASSWORD." in printed
     assert "tier9blau" not in (everything_stored() + printed + caplog.text).lower()
+
+
+@pytest.mark.parametrize(
+    ("lists", "rejected", "all_but"),
+    [
+        # Gemini CLI, Codex, Kiro, Copilot CLI, LiteLLM, Goose.
+        ({"includeTools": ["read"], "excludeTools": ["drop"]}, ["drop"], ["read"]),
+        ({"enabled_tools": ["read"], "disabled_tools": ["drop"]}, ["drop"], ["read"]),
+        ({"disabledTools": ["drop"]}, ["drop"], []),
+        ({"tools": ["read"]}, [], ["read"]),
+        ({"tools": ["*"]}, [], []),
+        ({"tools": "read, list"}, [], ["read", "list"]),
+        ({"allowed_tools": ["read"], "disallowed_tools": ["drop"]}, ["drop"], ["read"]),
+        ({"available_tools": ["read"]}, [], ["read"]),
+        ({"available_tools": []}, [], []),
+        # A list of no tool leaves none.
+        ({"enabled_tools": []}, ["*"], []),
+        ({"includeTools": ["a", "b"], "allowed_tools": ["b"]}, [], ["b"]),
+        # MCPHub, and other switches.
+        (
+            {"tools": {"x-drop": {"enabled": False}, "x-read": {"enabled": True}}},
+            ["x-drop", "drop"],
+            [],
+        ),
+        ({"tools": {"drop": False, "read": True}}, ["drop"], []),
+        ({"tools": {"drop": "deny"}}, ["drop"], []),
+        ({"tools": {"*": False, "read": True}}, [], ["read"]),
+        # Lists in an object.
+        ({"tools": {"include": ["read"], "exclude": ["drop"]}}, ["drop"], ["read"]),
+        ({"toolFilter": {"mode": "block", "list": ["drop"]}}, ["drop"], []),
+        ({"options": {"toolFilter": {"mode": "allow", "list": ["read"]}}}, [], ["read"]),
+        ({"tools": [{"name": "read", "description": "of a manifest"}]}, [], []),
+    ],
+)
+def test_the_tools_that_a_user_left_out_are_rejected(
+    lists: dict[str, Any], rejected: list[str], all_but: list[str]
+) -> None:
+    server = converted({"url": "https://x.example/mcp", **lists})
+
+    assert (server.reject_tools, server.reject_all_but) == (rejected, all_but)
+    assert server.unused == (("tools",) if "manifest" in str(lists) else ())
+
+
+@pytest.mark.parametrize(
+    ("beside", "rejected", "all_but", "unused"),
+    [
+        ({"tools": {"x_drop": False, "bash": False}}, ["drop"], [], ("tools.bash",)),
+        ({"tools": {"x_*": False}}, ["*"], [], ()),
+        ({"tools": {"x_*": False, "x_read": True}}, [], ["read"], ()),
+        ({"tools": {"*_drop": False}}, ["*_drop"], [], ()),
+        ({"permission": {"x_drop*": "deny", "x_write": "ask"}}, ["drop*"], [], ("permission.x_write",)),
+        ({"permissions": {"deny": ["mcp__x__drop", "mcp__other__a"]}}, ["drop"], [], ()),
+        ({"permissions": {"deny": ["mcp__x", "Bash(rm)"]}}, ["*"], [], ("permissions",)),
+    ],
+)
+def test_rules_beside_the_servers_count(
+    beside: dict[str, Any], rejected: list[str], all_but: list[str], unused: tuple[str, ...]
+) -> None:
+    document = {"mcp": {"x": {"type": "remote", "url": "https://x.example/mcp"}}, **beside}
+    preview = importing.preview(json.dumps(document))
+    [server] = preview.servers
+
+    assert (server.reject_tools, server.reject_all_but, preview.unused) == (rejected, all_but, unused)
+
+
+def test_an_approval_without_asking_is_named_and_approves_nothing() -> None:
+    for key in ("autoApprove", "alwaysAllow", "trust"):
+        server = converted({"url": "https://x.example/mcp", key: ["read"]})
+        assert (server.unused, {*server.entry}) == ((key,), {"upstream"})
+
+
+def test_the_preview_counts_what_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lists = {"includeTools": ["read", "list"], "excludeTools": ["drop"]}
+    server = {"url": "https://x.example/mcp", **lists}
+    (tmp_path / "settings.json").write_text(json.dumps({"mcpServers": {"x": server}}))
+
+    call_command("mcp", "import", str(tmp_path / "settings.json"))
+
+    printed = capsys.readouterr().out
+    assert "All tools but 2 arrive rejected. Not rejected: read, list." in printed
+    assert "1 tool arrives rejected: drop." in printed
+    plugin = snapshots.catalog().plugins["x"]
+    assert (plugin.reject_tools, plugin.reject_all_but) == (("drop",), ("read", "list"))
+
+
+def read(text: str | bytes) -> importing.Preview:
+    if isinstance(text, bytes):
+        text = reading.text_of(io.BytesIO(text))
+    return importing.examine(text)
+
+
+URL = "https://x.example/mcp"
+JSON = json.dumps({"mcpServers": {"x": {"url": URL}}})
+ONE_SERVER: dict[str, str | bytes] = {
+    "comments of all kinds": f'// a\n/* b */ # c\n{{"mcpServers": {{"x": {{"url": "{URL}"}}, /* d */ }}, # e\n}}',
+    "JSON5": "{mcpServers: {'x': {url: 'https://x.example/mcp',},},}",
+    "a single quote in JSON5": "{mcpServers: {x: {description: 'it\\'s \"x\"', url: 'https://x.example/mcp'}}}",
+    "curly quotes": "{“mcpServers”: {“x”: {“url”: “https://x.example/mcp”}}}",
+    "a fragment of servers": '"x": {"url": "https://x.example/mcp"},\n',
+    "a fragment with its section": '"mcpServers": {"x": {"url": "https://x.example/mcp"}}',
+    "a fragment in JSON5": "'x': {url: 'https://x.example/mcp'}",
+    "words before an object": 'Add this:\n{"mcpServers": {"x": {"url": "https://x.example/mcp"}}}\nDone.',
+    "a README": f'# X\n\n```sh\nnpx x\n```\n\n```json\n{{"mcpServers": {{"x": {{"url": "{URL}"}}}}}}\n```\n',
+    "a README with a fragment": f'Add:\n\n  ~~~~jsonc\n"x": {{"url": "{URL}"}}\n  ~~~~',
+    "a README with TOML": f'Codex:\n```toml\n[mcp_servers.x]\nurl = "{URL}"\n```',
+    "TOML": f'# a\nmodel = "m"\n[mcp_servers.x]\nurl = "{URL}"',
+    "TOML with a BOM": f'\ufeff[mcp_servers.x]\r\nurl = "{URL}"\r\n'.encode(),
+    "a profile in TOML": f'[profiles.work.mcp_servers.x]\nurl = "{URL}"',
+    "UTF-16": JSON.encode("utf-16"),
+    "UTF-16 without a BOM": JSON.encode("utf-16-le"),
+    "Windows-1252": JSON.replace("{", '{"_comment": "Büro", ', 1).encode("cp1252"),
+    "YAML of LibreChat": f"mcpServers:\n  x:\n    type: streamable-http\n    url: {URL}\n",
+    "YAML of Continue": f"name: a\nmcpServers:\n  - name: x\n    url: {URL}\n",
+    "YAML of Goose": f"extensions:\n  x:\n    type: streamable_http\n    uri: {URL}\n  developer: {{type: builtin}}\n",
+    "YAML of LiteLLM": f"mcp_servers:\n  x: {{url: '{URL}', transport: http}}\n",
+    "YAML with an alias": f"a: &a\n  url: {URL}\nmcpServers:\n  x: *a\n",
+    "a catalog": f"registry:\n  x:\n    type: remote\n    remote: {{transport_type: streamable-http, url: '{URL}'}}\n",
+    "a server without a section": f'{{"name": "x", "url": "{URL}"}}',
+    "servers without a section": f'{{"x": {{"url": "{URL}"}}}}',
+    "a list of servers": f'[{{"name": "x", "url": "{URL}"}}]',
+    "a dotted section": f'{{"mcp.servers": {{"x": {{"url": "{URL}"}}}}}}',
+    "a section deep in a file": json.dumps(
+        {"customizations": {"vscode": {"mcp": {"servers": {"x": {"url": URL}}}}}}
+    ),
+    "a project": f'{{"projects": {{"/a": {{"mcpServers": {{"x": {{"url": "{URL}"}}}}}}}}}}',
+    "projects with the same server": json.dumps(
+        {"projects": {path: {"mcpServers": {"x": {"url": URL}}} for path in ("/a", "/b")}}
+    ),
+    "a list of the registry": json.dumps(
+        {"servers": [{"server": {"name": "io.x/x", "remotes": [{"type": "streamable-http", "url": URL}]}}]}
+    ),
+    "an entry of the registry with SSE": json.dumps(
+        {"name": "io.x/x", "remotes": [{"type": "sse", "url": URL}]}
+    ),
+    "an object for the transport": f'{{"mcpServers": {{"x": {{"transport": {{"type": "http", "url": "{URL}"}}}}}}}}',
+}
+
+
+@pytest.mark.parametrize("name", ONE_SERVER)
+def test_a_server_is_found_however_the_file_is_written(name: str) -> None:
+    preview = read(ONE_SERVER[name])
+
+    assert [(server.name, server.connection, server.problem) for server in preview.servers] == [
+        ("x", {"url": URL}, "")
+    ]
+
+
+def bundle(manifest: Any, **others: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in others.items():
+            archive.writestr(name, content)
+        if manifest is not None:
+            archive.writestr(
+                "manifest.json", manifest if isinstance(manifest, bytes) else json.dumps(manifest)
+            )
+    return file.getvalue()
+
+
+MANIFEST: dict[str, Any] = {
+    "manifest_version": "0.3",
+    "name": "x",
+    "display_name": "The X",
+    "server": {
+        "type": "python",
+        "mcp_config": {
+            "command": "uvx",
+            "args": ["x-mcp", "--mode=${user_config.mode}"],
+            "env": {"X_KEY": "${user_config.api_key}", "LEVEL": "${user_config.level}"},
+        },
+    },
+    "tools": [{"name": "search"}],
+    "user_config": {
+        "api_key": {"type": "string", "sensitive": True, "default": "Zwei0tier9blau"},
+        "mode": {"type": "string", "default": "fast"},
+        "level": {"type": "number", "default": 2},
+    },
+}
+
+
+def test_a_bundle_is_imported_with_a_variable_for_each_setting() -> None:
+    [server] = read(bundle(MANIFEST, **{"server.py": b"pass"})).servers
+
+    assert (server.problem, server.title) == ("", "The X")
+    assert server.connection == {
+        "command": "uvx",
+        "args": ["x-mcp", "--mode=${MODE:-fast}"],
+        "env": {"X_KEY": "${API_KEY}", "LEVEL": "${LEVEL:-2}"},
+    }
+    assert (server.variables, server.reject_all_but) == (["API_KEY"], [])
+    assert "ier9blau" not in str(server)
+    assert "tools" in server.unused
+
+
+def test_a_bundle_that_needs_its_folder_says_so() -> None:
+    manifest = {**MANIFEST, "server": {"mcp_config": {"command": "node", "args": ["${__dirname}/x.js"]}}}
+    [server] = read(bundle(manifest)).servers
+
+    assert "It uses ${__dirname}, which only its client knows" in server.problem
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (bundle(None, a=b"x"), "without manifest.json"),
+        (bundle(b"\xff\xfe"), "is not UTF-8"),
+        (bundle(b" " * (reading.MAX_BYTES + 1)), "more than 1,000,000 characters"),
+        (bundle(MANIFEST)[:-30], "cannot be read"),
+        (bundle(MANIFEST, **{f"{number:0250}": b"" for number in range(7_000)}), "too many files"),
+        (b"x" * (reading.MAX_BYTES + 1), "more than 1,000,000 characters"),
+        (b"\xff\xfe\x00", "is not UTF-8"),
+        (b"\x81\x8d", "is not UTF-8"),
+    ],
+    ids=["other", "bytes", "bomb", "cut", "directory", "long", "odd", "binary"],
+)
+def test_a_file_that_is_no_text_is_refused(content: bytes, reason: str) -> None:
+    with pytest.raises(errors.Invalid, match=reason):
+        read(content)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [x, x, x, x, x, x, x, x, x]\n"
+        + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in itertools.pairwise("abcdefgh")),
+        "x: " + "[" * 5_000,
+        "\n".join(f"k{number}: 1" for number in range(30_000)),
+        "mcpServers: {x: {url: !!python/object/apply:os.system [ls]}}",
+    ],
+    ids=["aliases", "depth", "keys", "objects"],
+)
+def test_yaml_that_grows_or_builds_objects_is_refused(text: str) -> None:
+    with pytest.raises(errors.Invalid, match=r"cannot be read|is not YAML"):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{" + "a" * 900_000, "{" + "a " * 400_000, "```\n" * 200_000, "'" * 900_000, "#" * 900_000],
+    ids=["key", "keys", "fences", "quotes", "comment"],
+)
+def test_each_place_of_an_odd_text_is_read_only_once(text: str) -> None:
+    with pytest.raises(errors.Invalid):
+        read(text)
+
+
+def test_only_the_first_block_of_code_with_servers_is_read() -> None:
+    blocks = [f'```json\n{{"mcpServers": {{"{name}": {{"url": "{URL}"}}}}}}\n```' for name in ("one", "two")]
+    preview = read("Text\n" + "\n".join(blocks))
+
+    assert [server.name for server in preview.servers] == ["one"]
+    assert preview.notes == ("Only the first of 2 blocks of code with servers is read.",)
+
+
+def test_a_name_without_ascii_letters_gets_a_hash_and_keeps_its_title() -> None:
+    servers = {name: {"url": URL} for name in ("数据库", "日历", "Büro")}
+    preview = importing.examine(json.dumps({"mcpServers": servers}))
+
+    names = [server.name for server in preview.servers]
+    assert [server.title for server in preview.servers] == ["数据库", "日历", "Büro"]
+    assert len({*names}) == 3
+    assert [re.sub("[0-9a-f]{6}$", "", name) for name in names[:2]] == ["server_", "server_"]
+    assert not any(server.problem for server in preview.servers)
+
+
+@pytest.mark.parametrize(
+    ("server", "connection", "note"),
+    [
+        (
+            {"command": "npx -y 'a b' --stdio"},
+            {"command": "npx", "args": ["-y", "a b", "--stdio"]},
+            "Its command was a whole line",
+        ),
+        ({"command": "npx -y", "args": ["a"]}, {"command": "npx", "args": ["-y", "a"]}, "a whole line"),
+        ({"command": "npx", "args": "-y a"}, {"command": "npx", "args": ["-y", "a"]}, "were one text"),
+        (
+            {"command": "/opt/My App/x", "args": ["a"]},
+            {"command": "/opt/My App/x", "args": ["a"]},
+            "",
+        ),
+        (
+            {"command": "C:\\Program Files\\x.exe"},
+            {"command": "C:\\Program Files\\x.exe"},
+            "",
+        ),
+        ({"command": "x", "cwd": "~/y"}, {"command": "x", "cwd": "${HOME}/y"}, "~ in its cwd"),
+        (
+            {"image": "acme/x:1", "env": [{"name": "MODE", "value": "a"}]},
+            {
+                "command": "docker",
+                "args": ["run", "-i", "--rm", "-e", "MODE", "acme/x:1"],
+                "env": {"MODE": "a"},
+            },
+            "",
+        ),
+        ({"cmd": "x", "env_keys": ["A_KEY"]}, {"command": "x", "env": {"A_KEY": "${A_KEY}"}}, ""),
+    ],
+)
+def test_what_would_not_run_as_written_is_changed_with_a_note(
+    server: dict[str, Any], connection: dict[str, Any], note: str
+) -> None:
+    result = converted(server)
+
+    assert (result.connection, result.problem) == (connection, "")
+    assert note in " ".join(result.notes)
+    assert bool(note) == bool(result.notes)
+
+
+def test_of_a_command_and_a_url_the_kind_decides_and_the_other_is_named() -> None:
+    both = {"command": "npx", "args": ["x"], "url": URL}
+
+    of_url, of_command = converted(both), converted({**both, "type": "stdio"})
+
+    assert (of_url.connection, of_url.unused) == ({"url": URL}, ("command", "args"))
+    assert (of_command.connection, of_command.unused) == ({"command": "npx", "args": ["x"]}, ("url",))

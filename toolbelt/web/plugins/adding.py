@@ -41,14 +41,10 @@ class File(kit.Fields, kit.Change):
         upload, text = data["file"], data["text"]
         is_toml = upload is not None and upload.name.endswith(".toml")
         if upload is not None:
-            try:
-                text = upload.read(4 * reading.MAX_CHARACTERS).decode("utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise errors.Invalid.of("The file is not UTF-8: save it as UTF-8.") from error
+            text = reading.text_of(upload)
         if not text.strip():
             raise errors.Invalid.of("Choose a file, or paste its text.")
-        is_json = text.lstrip().startswith(("{", "//", "/*"))
-        return importing.examine(text, is_toml=is_toml or (upload is None and not is_json))
+        return importing.examine(text, is_toml=is_toml)
 
 
 class Chosen(kit.Change):

@@ -61,7 +61,8 @@ class Converted:
 
     ``source`` is its name in the file, and ``problem`` is why it cannot be imported; ``notes`` are to know.
     ``withheld`` are the places whose values were replaced, such as ``env.API_KEY``, each with its variable.
-    ``unused`` are the keys of the file that are not taken over; ``active``: it is on in the client.
+    ``unused`` are the keys of the file that are not taken over; ``active``: it is on in the client. ``rejections``
+    tells what the two lists of tools reject.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Converted:
     problem: str = ""
     notes: list[str] = field(default_factory=list)
     unused: tuple[str, ...] = ()
+    rejections: list[str] = field(default_factory=list)
     reject_tools: list[str] = field(default_factory=list)
     reject_all_but: list[str] = field(default_factory=list)
 
@@ -114,6 +116,9 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
         problem=server.problem,
         notes=[*server.notes],
         unused=server.unused,
+        rejections=server.lists.sentences(),
+        reject_tools=server.lists.rejected(server.name),
+        reject_all_but=server.lists.not_rejected(server.name),
     )
     if server.problem:
         return converted
@@ -170,6 +175,11 @@ class _SecretReplacer:
 
     def header(self, name: str, value: str) -> str:
         """Return the value of a header. The scheme of an Authorization header stays."""
+        if not value.isascii():
+            self._converted.problem = (
+                f"headers.{name} contains a character that a header cannot have: use ASCII."
+            )
+            return ""
         if (kept := self._kept(name, value, _is_harmless_header)) is not None:
             bare = variables.without_defaults(kept)
             if bare != kept and not _is_harmless_header(name, kept):

@@ -32,7 +32,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolbelt.control.servers.client_files import registry, spellings
+from toolbelt.control.servers.client_files import registry, spellings, tool_lists
 
 # Sections of servers. Of the second group, only what looks like a server is one: others call something else so.
 _SECTIONS = frozenset({"mcpservers", "contextservers", "remoteservers"})
@@ -48,7 +48,6 @@ _KIND = ("type", "transport", "transport_type", "protocol")
 _TIMEOUT = ("tool_timeout_sec", "timeout", "request_timeout", "tool_timeout", "timeout_ms")
 # Objects whose fields count as the server's own.
 _EMBEDDED = ("command", "transport", "remote", "connection", "stdio", "http", "mcp_config", "options")
-_OFF, _ON = ("disabled", "is_disabled"), ("enabled", "is_enabled", "active", "is_active", "status")
 _OF_SERVER = frozenset(
     spellings.form(key)
     for key in (*_COMMAND, *_URL, "image", "args", "transport", "remote", "remotes", "packages", "mcp_config")
@@ -73,7 +72,7 @@ class ClientServer:
 
     ``problem`` is why it cannot be imported, as far as the format itself tells, and ``notes`` are to know; ``is_off``
     if the client has it off. ``has_bare_references``: the client replaces ``$NAME`` as well as ``${NAME}``.
-    ``unused`` are the keys that nothing used.
+    ``unused`` are the keys that nothing used, and ``lists`` the tools that its user left out.
     """
 
     name: str
@@ -92,6 +91,7 @@ class ClientServer:
     notes: tuple[str, ...] = ()
     has_bare_references: bool = False
     unused: tuple[str, ...] = ()
+    lists: tool_lists.ToolLists = field(default_factory=tool_lists.ToolLists)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,10 @@ def servers(document: Mapping[str, Any] | list[Any]) -> File:
     read: dict[str, ClientServer] = {}
     for number, (name, entry, scope) in enumerate(found):
         server = dataclasses.replace(_read(name, entry), has_bare_references=has_bare_references)
-        server = dataclasses.replace(server, is_off=server.is_off or name in scope.off)
+        lists = _lists_beside(name, scope)
+        server = dataclasses.replace(
+            server, is_off=server.is_off or name in scope.off, lists=server.lists.joined(lists)
+        )
         # Claude Code repeats a server in each project.
         if server != read.get(name):
             read[name if name not in read else f"{name}\n{number}"] = server
@@ -119,9 +122,17 @@ def servers(document: Mapping[str, Any] | list[Any]) -> File:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What a file says beside a section of servers: those that are off."""
+    """What a file says beside a section of servers: those that are off, and other fields."""
 
+    fields: spellings.Fields
     off: frozenset[str] = frozenset()
+
+
+def _lists_beside(name: str, scope: _Scope) -> tool_lists.ToolLists:
+    lists, used = tool_lists.beside(name, scope.fields.document)
+    for section, key in used:
+        scope.fields.inside(section).use(key)
+    return lists
 
 
 def _has_bare_references(document: Mapping[str, Any]) -> bool:
@@ -138,12 +149,12 @@ def _has_bare_references(document: Mapping[str, Any]) -> bool:
 def _found(fields: spellings.Fields, depth: int = 0) -> Iterator[tuple[str, Any, _Scope]]:
     """Yield the name, the entry and the surroundings of each server in the sections of an object."""
     if isinstance(fields.document.get("packages"), list) or isinstance(fields.document.get("remotes"), list):
-        yield str(fields.take("name") or "server"), fields.document, _Scope()
+        yield str(fields.take("name") or "server"), fields.document, _Scope(spellings.Fields({}))
         for key in fields.document:
             fields.use(key)
         return
     if _is_bundle(fields.document):
-        yield str(fields.take("name") or "server"), fields.document, _Scope()
+        yield str(fields.take("name") or "server"), fields.document, _Scope(spellings.Fields({}))
         for key in fields.document:
             fields.use(key)
         return
@@ -182,20 +193,20 @@ def _scope(fields: spellings.Fields, names: set[str]) -> _Scope:
         off.update(map(str, _list(beside.take("excluded"))))
         if "allowed" in beside.document and isinstance(beside.take("allowed"), list):
             off |= names - {*map(str, beside.document["allowed"])}
-    return _Scope(off=frozenset(off))
+    return _Scope(fields, frozenset(off))
 
 
 def _unwrapped(root: spellings.Fields) -> Iterator[tuple[str, Any, _Scope]]:
     """Yield the server that a file without a section is, or the servers that it holds by name."""
     if _is_server(root.document):
-        yield str(root.take("name") or "server"), root.document, _Scope()
+        yield str(root.take("name") or "server"), root.document, _Scope(spellings.Fields({}))
         for key in root.document:
             root.use(key)
         return
     for name, entry in root.document.items():
         if _is_server(entry):
             root.use(name)
-            yield name, entry, _Scope()
+            yield name, entry, _Scope(spellings.Fields({}))
 
 
 def _named(section: Any) -> Iterator[tuple[str, Any]]:
@@ -240,7 +251,8 @@ def _read(name: str, entry: Any) -> ClientServer:
         title=_label(fields.take("title", "display_name"))
         or (_label(stated_name) if stated_name != name else ""),
         description=_label(fields.take("description")),
-        is_off=_is_off(fields),
+        is_off=spellings.switch(fields) is False,
+        lists=tool_lists.of_server(fields),
         unused=tuple(fields.unused()),
     )
 
@@ -275,14 +287,9 @@ def _setting(key: str, settings: Any) -> str:
     return f"${{{name}:-{_text(default)}}}" if is_plain else f"${{{name}}}"
 
 
-def _is_off(fields: spellings.Fields) -> bool:
-    off = [spellings.is_on(value) is True for _, value in fields.take_all(*_OFF)]
-    return any(off + [spellings.is_on(value) is False for _, value in fields.take_all(*_ON)])
-
-
 def _connection(name: str, fields: spellings.Fields) -> ClientServer:
-    kind = fields.take(*_KIND)
-    kind = kind.lower() if isinstance(kind, str) else ""
+    kinds = [value.lower() for _, value in fields.take_all(*_KIND) if isinstance(value, str)]
+    kind = kinds[0] if kinds else ""
     url = fields.take(*_URL) if kind not in _OF_COMMAND or not _has_any(fields, _COMMAND) else None
     command, args, env, cwd, secrets, notes = (
         _command(fields) if not url else ("", None, None, "", frozenset(), ())

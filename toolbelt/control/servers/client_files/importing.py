@@ -18,10 +18,11 @@ Converted = conversion.Converted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """The result of reading a file: the servers to store, and the keys beside them that are not taken over."""
+    """The result of reading a file: the servers to store, the keys beside them that are not taken over, and notes."""
 
     servers: tuple[Converted, ...]
     unused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def off(self) -> tuple[str, ...]:
@@ -61,12 +62,12 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
 
     Raise errors.Invalid with the line and the reason if the file cannot be read.
     """
-    file = formats.servers(reading.read(text, is_toml=is_toml))
+    file, notes = _read(text, is_toml)
     in_file = file.servers
     if not in_file:
         message = (
             "The file has no servers: Toolbelt looks for them under mcpServers, servers, mcp_servers,"
-            " context_servers, mcp, packages and remotes."
+            " context_servers, mcp, extensions, packages and remotes."
         )
         raise errors.Invalid.of(message)
     if unknown := sorted(set(only) - {server.name for server in in_file}):
@@ -90,7 +91,26 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
                 f" {taken[namespace]}, if case is ignored. Rename the server in the file."
             )
         taken[namespace] = f"the server {server.source!r} in the file"
-    return Preview(servers=servers, unused=file.unused)
+    return Preview(servers=servers, unused=file.unused, notes=notes)
+
+
+def _read(text: str, is_toml: bool) -> tuple[formats.File, tuple[str, ...]]:
+    """Return the servers of the first part of a text that has any, with a note if others are left out."""
+    texts = [text] if is_toml else [*reading.candidates(text)]
+    if len(texts) == 1:
+        return formats.servers(reading.read(texts[0], is_toml=is_toml)), ()
+    found = []
+    for block in texts:
+        try:
+            file = formats.servers(reading.read(block))
+        except errors.Invalid:
+            continue
+        if file.servers:
+            found.append(file)
+    if not found:
+        raise errors.Invalid.of("None of the blocks of code in the text has servers.")
+    note = f"Only the first of {len(found)} blocks of code with servers is read."
+    return found[0], (note,) if len(found) > 1 else ()
 
 
 def store(write: writing.Write, preview: Preview) -> Sequence[str]:

@@ -48,6 +48,18 @@ class Fields:
                 return value
         return None
 
+    def has(self, spelling: str) -> bool:
+        """Return whether this key is given here, used or not."""
+        return form(spelling) in self._keys
+
+    def given(self, spelling: str) -> Any:
+        """Return the value of this key, also an empty one, without counting it as used; None if it is not given."""
+        key = self._keys.get(form(spelling))
+        if key is not None and key not in self._used:
+            return self.document[key]
+        values = (part.given(spelling) for part in self._inner.values() if part._is_embedded)
+        return next((value for value in values if value is not None), None)
+
     def take_all(self, *spellings: str) -> Iterator[tuple[str, Any]]:
         """Yield each of these keys that is given, as it is spelled here, with its value."""
         for spelling in spellings:
@@ -68,6 +80,14 @@ class Fields:
             self._inner[key] = Fields(self.document[key], f"{self._path}{key}.")
         return self._inner[key]
 
+    def inside_of(self, spelling: str) -> Fields | None:
+        """Return the fields of the object under this key, if it is given here or in an embedded object."""
+        key = self._keys.get(form(spelling))
+        if key is not None and isinstance(self.document[key], Mapping):
+            return self.inside(key)
+        parts = (part.inside_of(spelling) for part in self._inner.values() if part._is_embedded)
+        return next((part for part in parts if part is not None), None)
+
     def use(self, key: str) -> None:
         """Count this key, as it is spelled here, as used."""
         self._used.add(key)
@@ -84,6 +104,20 @@ class Fields:
 def shown_key(key: str) -> str:
     """Return a key of a file as it is shown: without hidden characters and secrets, and not too long."""
     return texts.cut(cleaning.escape_hidden(secret_texts.masked(key)), MAX_KEY_LENGTH)
+
+
+_OFF, _ON = ("disabled", "is_disabled"), ("enabled", "is_enabled", "active", "is_active", "status")
+
+
+def switch(fields: Fields) -> bool | None:
+    """Return whether these fields have something on, in whichever spelling; None if they do not say. Off wins."""
+    off = [is_on(value) for _, value in fields.take_all(*_OFF)]
+    states = [
+        *(is_on(value) for _, value in fields.take_all(*_ON)),
+        *(None if on is None else not on for on in off),
+    ]
+    known = [state for state in states if state is not None]
+    return all(known) if known else None
 
 
 def is_on(value: Any) -> bool | None:
