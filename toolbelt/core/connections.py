@@ -297,6 +297,8 @@ def _of_value(
         yield at, f"{name!r} is not the name of {kind}."
     if _CONTROL.search(value):
         yield at, f"{name!r} contains a control character: remove it."
+    if field_name == "headers" and not variables.written_out(value).isascii():
+        yield at, f"{name!r} contains a character that a header cannot have: write it in ASCII."
     is_literal_header = field_name == "headers" and value and variables.is_literal(value)
     if (
         secret_texts.has_known_form(value)
