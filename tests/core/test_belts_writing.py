@@ -128,6 +128,7 @@ EVERYTHING: dict[str, Any] = {
             "categories": ["crm"],
             "discoverable": ["docker*"],
             "disabled": ["git"],
+            "denied_risks": ["writes", "unstated"],
         }
     ],
     "agents": [
@@ -149,6 +150,7 @@ EVERYTHING: dict[str, Any] = {
             "archived": True,
             "session_loadouts": ["full"],
             "subagent_kinds": ["explore"],
+            "denied_risks": ["destructive"],
             "mcp_loading": "list",
         }
     ],
