@@ -63,6 +63,44 @@ def test_the_preview_lists_the_files_servers_without_secrets(plugin_manager: Cli
     assert names() == []
 
 
+def test_the_preview_names_what_is_rejected_and_what_is_not_taken_over(plugin_manager: Client) -> None:
+    servers = {
+        "docs": {"url": "https://docs.example/mcp", "excludeTools": ["drop"], "oauth": {"a": SECRET}},
+        "local": {"command": "npx", "cwd": "~", "trust": True, "includeTools": ["read"]},
+        "odd": {"url": "x", "alias": SECRET},
+        "数据库": {"url": "https://wiki.example/mcp"},
+    }
+    html = preview(
+        plugin_manager, text=json.dumps({"inputs": SECRET, "mcpServers": servers})
+    ).content.decode()
+
+    for told in (
+        "1 tool arrives rejected: drop.",
+        "All tools but 1 arrive rejected. Not rejected: read.",
+        "Title: 数据库",
+        *(f"<code>{key}</code>" for key in ("oauth", "trust", "alias", "inputs")),
+    ):
+        assert told in html
+    assert SECRET not in html
+
+
+def test_the_lists_of_tools_are_stored_from_the_preview(plugin_manager: Client) -> None:
+    server = {
+        "url": "https://docs.example/mcp",
+        "excludeTools": ["drop"],
+        "includeTools": ["a"],
+        "enabled": False,
+    }
+    page = preview(plugin_manager, text=json.dumps({"mcpServers": {"docs": server}})).context["page"]
+
+    response = plugin_manager.post("/plugins/add/file/save/", {"servers": page.servers, "name": ["docs"]})
+
+    assert response.status_code == 303
+    [stored] = upstream_servers.servers()
+    assert (stored.plugin.reject_tools, stored.plugin.reject_all_but) == (("drop",), ("a",))
+    assert not stored.plugin.active
+
+
 def test_a_server_with_disallowed_variables_must_be_added_in_a_shell(
     plugin_manager: Client, settings: Any
 ) -> None:
