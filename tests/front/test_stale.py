@@ -210,3 +210,17 @@ def test_a_post_request_gets_a_stale_surface(server, ada, database):
         answer = server.ask(request)
     assert (answer.status, answer.json()["stale"]) == (200, True)
     assert answer.json()["delta"]["added"]
+
+
+def test_a_stale_answer_tells_a_conversation_the_focus_of_its_message(server, stored, database):
+    path, bob = "/api/v1/agents/bob/surface", tokens.issue(SETUP, agent="bob").text
+    talk = {"format": "openai_responses", "model": "gpt-5.6", "conversation": {"token": None}}
+    request = Request(method="POST", path=path, token=bob, body={**talk, "message": "find it"})
+    # The surface is cached without a message, and nothing of a focus with it.
+    server.warm(request, Request(method="POST", path=path, token=bob, body=talk))
+    before = server.ask(request)
+    with database.away():
+        answer = server.ask(request)
+    assert (answer.status, answer.json()["stale"]) == (200, True)
+    assert answer.json()["append"]["request"] == {"tool_choice": {"type": "function", "name": "kb__find"}}
+    assert answer.json()["append"] == before.json()["append"]

@@ -155,7 +155,7 @@ class PreparedAnswers:
         template = await self._template(request, context)
         if template is None:
             return None
-        append = await asyncio.to_thread(_append, built, request, template.declared)
+        append = await asyncio.to_thread(_append_last_known, built, context.snapshot, request, template)
         number = context.probed.state.number
         return SurfaceAnswer(context.bearer, request, number, template, is_stale=True, append=append)
 
@@ -242,6 +242,18 @@ def _append(
     if request.conversation is None:
         return None
     return documents.append(built, request.conversation, hashes, request.form, request.model)
+
+
+def _append_last_known(
+    built: surface.Surface,
+    snapshot: resolution.Snapshot,
+    request: SurfaceRequest,
+    template: surface_template.SurfaceTemplate,
+) -> Mapping[str, Any] | None:
+    """Return what the conversation must be told, with the focus of the message, which no cached surface has."""
+    if template.has_focus and request.conversation is not None:
+        built = surface.of(built.resolution, snapshot, request.message)
+    return _append(built, request, template.declared)
 
 
 def _profile(request: SurfaceRequest, snapshot: resolution.Snapshot) -> profiles.Profile:
