@@ -298,3 +298,29 @@ def test_outputs_of_all_kinds_and_texts_are_the_programs() -> None:
     models: list[Any] = [{"type": "reasoning"}, {"type": "function_call"}, {"role": "model"}, ANSWER]
     for message in models:
         assert conversation._is_from_model(message)
+
+
+def test_a_call_of_the_programs_own_tool_is_admitted_in_its_conversation() -> None:
+    class Program(soak.World):
+        def declare(self, plugin: str, tools: Any) -> Any:
+            return {"keys": {"refund": "p__tool0"}}
+
+        def admit(
+            self, run: Any, tool: str, arguments: Any, version: str = "", conversation: str = ""
+        ) -> Any:
+            told.append(conversation)
+            return {"is_error": False, "call_id": "c", "options": None}
+
+        def report(self, call_id: str, outcome: Any) -> None:
+            assert outcome.code == "ok"
+
+    told: list[str] = []
+    definition = {"name": "refund", "input_schema": {"type": "object"}}
+    tools = plain.tools([definition], {"refund": lambda: "done"})
+    world: Any = Program(random.Random(1))  # noqa: S311
+    talk = begin(plain.Toolbelt(world, local_tools=tools, plugin="p"))
+    run = talk.begin("hi", "s")
+    step = run.ask([USER])
+    step.answered()
+    assert run.call("p__tool0", {}).value == "done"
+    assert told == [talk.state["lines"]["anthropic/claude"]["token"]]

@@ -78,6 +78,22 @@ def test_a_switch_change_applies_to_the_next_admission(server: Server, shop: str
     assert answer_of(server.ask(admit(shop, CALL)))["code"] == "tool-denied"
 
 
+def test_a_refusal_is_worded_for_the_conversation_of_the_call(server: Server, shop: str) -> None:
+    talk = {"format": "anthropic", "model": "claude-opus-5-5", "conversation": {"token": None}}
+    path = "/api/v1/agents/ada/surface"
+    begun = server.ask(Request(method="POST", path=path, token=shop, body=talk)).json()
+    told = {"conversation": {"token": begun["append"]["token"]}}
+    switches.override(SETUP, "ada", "refund", False)
+    by_django = server.ask_django(admit(shop, CALL, **told))
+    *_, answer = server.ask_each(surface(shop), admit(shop, CALL), surface(shop), admit(shop, CALL, **told))
+    assert not answer.by_django
+    assert answer_of(answer) == answer_of(by_django)
+    assert answer_of(answer)["code"] == "tool-withdrawn"
+    more = {"conversation": {"token": None, "hold": True}}
+    refused = server.ask(admit(shop, CALL, **more))
+    assert (refused.by_django, refused.status) == (True, 422)
+
+
 @pytest.mark.parametrize("calls", [[], [CALL, CALL], [{"tool": 7}], [{**CALL, "more": 1}]])
 def test_other_bodies_are_passed_on_to_django(server: Server, shop: str, calls: list[Any]) -> None:
     *_, answer = server.ask_each(surface(shop), admit(shop, CALL), surface(shop), admit(shop, *calls))

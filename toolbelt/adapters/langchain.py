@@ -148,7 +148,7 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         meant, given = _meant(request.state, name, args)
         if tool := self._local.blocking_find(meant):
             try:
-                with self._local.admitted(run, meant, given) as call:
+                with self._local.admitted(run, meant, given, **_spoken(request.state)) as call:
                     asked = request.override(tool=tool.native, tool_call={**tool_call, "args": dict(given)})
                     return _with_outcome(call, handler(asked), name)
             except local.NotAdmittedError as error:
@@ -169,7 +169,7 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         meant, given = _meant(request.state, name, args)
         if tool := await self._local.find(meant):
             try:
-                async with self._local.admitted(run, meant, given) as call:
+                async with self._local.admitted(run, meant, given, **_spoken(request.state)) as call:
                     asked = request.override(tool=tool.native, tool_call={**tool_call, "args": dict(given)})
                     return _with_outcome(call, await handler(asked), name)
             except local.NotAdmittedError as error:

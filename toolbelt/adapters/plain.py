@@ -217,7 +217,7 @@ class Run:
             if tool is None:
                 connection = self._local.connection.blocking()
                 return runs.blocking_call(connection, self._current, name, args, **self._spoken())
-            with self._local.admitted(self._current, called, given) as call:
+            with self._local.admitted(self._current, called, given, **self._spoken()) as call:
                 result = _blocking(tool.native, given)
                 return _result(call.result(result))
         except Exception as error:
@@ -231,7 +231,7 @@ class Run:
             tool = await self._local.find(called)
             if tool is None:
                 return await runs.call(self._local.connection, self._current, name, args, **self._spoken())
-            async with self._local.admitted(self._current, called, given) as call:
+            async with self._local.admitted(self._current, called, given, **self._spoken()) as call:
                 result = await _awaited(tool.native, given)
                 return _result(call.result(result))
         except Exception as error:

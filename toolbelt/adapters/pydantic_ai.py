@@ -201,17 +201,21 @@ class _Running(toolsets.AbstractToolset[Any]):
         called, given = conversation.dispatched(name, tool_args) if self.after else (name, tool_args)
         if local_tool := await self._local.find(called):
             return await self._call_own(local_tool.name, called, dict(given), ctx)
-        token = self.after.token if self.after is not None else None
-        spoken = {"conversation": token} if token else {}
-        result = await runs.call(self._local.connection, self._at_step(ctx), name, tool_args, **spoken)
+        spoken, run = self._spoken(), self._at_step(ctx)
+        result = await runs.call(self._local.connection, run, name, tool_args, **spoken)
         if result.is_error:
             raise exceptions.ToolFailed(result.text)
         return result.value
 
+    def _spoken(self) -> dict[str, str]:
+        """Return what a call says about its conversation."""
+        token = self.after.token if self.after is not None else None
+        return {"conversation": token} if token else {}
+
     async def _call_own(self, own_name: str, key: str, tool_args: dict[str, Any], ctx: Context) -> Any:
         """Run a tool of the program's as the framework does, once the call is admitted."""
         try:
-            async with self._local.admitted(self._at_step(ctx), key, tool_args) as call:
+            async with self._local.admitted(self._at_step(ctx), key, tool_args, **self._spoken()) as call:
                 tool = (await self._own.get_tools(ctx))[own_name]
                 args = await _validated(tool, tool_args, ctx)
                 return call.result(await self._own.call_tool(own_name, args, ctx, tool))

@@ -63,6 +63,12 @@ class AdmissionRequest(surfaces.OfRequest, schemas.Body):
         list[CallToAdmit],
         pydantic.Field(min_length=1, max_length=MAX_CALLS, description="The calls, each checked on its own."),
     ]
+    conversation: Annotated[
+        surfaces.OfConversation | None,
+        pydantic.Field(
+            description="The conversation that the calls are made in. A refusal is then worded as its model needs it."
+        ),
+    ] = None
 
 
 class AdmittedCall(ninja.Schema):
@@ -141,9 +147,17 @@ def admit_calls(request: HttpRequest, agent: str, body: AdmissionRequest) -> Htt
     """
     bearer, key = auth.bearer(request), body.key(agent)
     request_contexts.check_subagent(bearer, key)
+    token = (body.conversation.token if body.conversation else None) or ""
     answers = [
         admissions.admit(
-            calls.Call(key=key, tool=call.tool, arguments=call.arguments, version=call.version), bearer.kind
+            calls.Call(
+                key=key,
+                tool=call.tool,
+                arguments=call.arguments,
+                version=call.version,
+                conversation=token,
+            ),
+            bearer.kind,
         )
         for call in body.calls
     ]

@@ -18,7 +18,7 @@ PATH = re.compile(r"/api/v1/agents/([A-Za-z0-9_.-]{1,64})/calls/admit")
 # The name of the view in metrics, as in Django.
 VIEW = "api:admit_calls"
 
-_BODY = frozenset({"session", "request_id", "subagent", "calls"})
+_BODY = frozenset({"session", "request_id", "subagent", "calls", "conversation"})
 _CALL = frozenset({"tool", "arguments", "version"})
 _MAX_TOOL_LENGTH = 200
 
@@ -32,6 +32,9 @@ def parse(request: requests.Request, body: bytes) -> calls.Call | None:
     if request.query or not isinstance(document, dict) or not document.keys() <= _BODY:
         return None
     bodies_of_calls = document.pop("calls", None)
+    talk = document.get("conversation") or {}
+    if not isinstance(talk, dict) or not talk.keys() <= {"token"}:
+        return None
     if not isinstance(bodies_of_calls, list) or len(bodies_of_calls) != 1 or not requests.are_valid(document):
         return None
     (call,) = bodies_of_calls
@@ -44,7 +47,13 @@ def parse(request: requests.Request, body: bytes) -> calls.Call | None:
     if not isinstance(version, str) or len(version) > admissions.MAX_VERSION_LENGTH:
         return None
     key = calls.RequestKey(request.agent, get("session"), get("request_id"), get("subagent"))
-    return calls.Call(key=key, tool=tool, arguments=call.get("arguments", {}), version=version)
+    return calls.Call(
+        key=key,
+        tool=tool,
+        arguments=call.get("arguments", {}),
+        version=version,
+        conversation=talk.get("token") or "",
+    )
 
 
 async def find_context(

@@ -52,9 +52,17 @@ class BlockingLocal:
             raise RuntimeError("Toolbelt's Django app is not installed: add 'toolbelt' to INSTALLED_APPS.")
         return OPERATORS.declare(self._agent, plugin, tools)
 
-    def admit(self, run: protocol.Run, tool: str, arguments: Any, version: str = "") -> protocol.Document:
+    def admit(
+        self, run: protocol.Run, tool: str, arguments: Any, version: str = "", conversation: str = ""
+    ) -> protocol.Document:
         """Have a call admitted. See protocol.Connection."""
-        call = Call(key=_key(self._agent, run), tool=tool, arguments=arguments, version=version)
+        call = Call(
+            key=_key(self._agent, run),
+            tool=tool,
+            arguments=arguments,
+            version=version,
+            conversation=conversation,
+        )
         return admissions.admit(call).document()
 
     def report(self, call_id: str, outcome: protocol.Outcome) -> None:
@@ -122,10 +130,10 @@ class Local:
         return await sync_to_async(self._blocking.declare)(plugin, tools)
 
     async def admit(
-        self, run: protocol.Run, tool: str, arguments: Any, version: str = ""
+        self, run: protocol.Run, tool: str, arguments: Any, version: str = "", conversation: str = ""
     ) -> protocol.Document:
         """Have a call admitted. See protocol.Connection."""
-        return await sync_to_async(self._blocking.admit)(run, tool, arguments, version)
+        return await sync_to_async(self._blocking.admit)(run, tool, arguments, version, conversation)
 
     async def report(self, call_id: str, outcome: protocol.Outcome) -> None:
         """Report an admitted call. See protocol.Connection."""

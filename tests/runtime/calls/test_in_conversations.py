@@ -94,3 +94,13 @@ def test_what_call_tool_may_call_is_what_is_granted(ada: connection.BlockingLoca
     token = begin(ada, "claude-haiku-4-5")
     call = {"tool": "secret", "arguments": {}}
     assert code(ada.call(RUN, "call_tool", call, token)) == code(ada.call(RUN, "secret", {}))
+
+
+@pytest.mark.parametrize("version", ["", "of-another-program"])
+def test_an_admission_is_refused_in_the_same_words(ada: connection.BlockingLocal, version: str) -> None:
+    token = begin(ada, "claude-opus-5-5")
+    assert code(ada.admit(RUN, "mail", {}, "", token)) is None
+    switches.flip(testing.OPERATOR, "ada", "post", False)
+    assert code(ada.admit(RUN, "mail", {}, version, token)) == "tool-withdrawn"
+    assert code(ada.admit(RUN, "mail", {}, version)) == "tool-denied"
+    assert ada.admit(RUN, "secret", {}, "", token) == ada.admit(RUN, "secret", {})

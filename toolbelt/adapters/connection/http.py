@@ -74,10 +74,10 @@ class Http:
         return await self._exchange(self._wire.declare(plugin, tools))
 
     async def admit(
-        self, run: protocol.Run, tool: str, arguments: Any, version: str = ""
+        self, run: protocol.Run, tool: str, arguments: Any, version: str = "", conversation: str = ""
     ) -> protocol.Document:
         """Have a call admitted. See Connection."""
-        return await self._exchange(self._wire.admit(run, tool, arguments, version))
+        return await self._exchange(self._wire.admit(run, tool, arguments, version, conversation))
 
     async def report(self, call_id: str, outcome: protocol.Outcome) -> None:
         """Report an admitted call. See Connection."""
@@ -175,9 +175,11 @@ class BlockingHttp:
         """Declare the program's own tools. See Connection."""
         return self._exchange(self._wire.declare(plugin, tools))
 
-    def admit(self, run: protocol.Run, tool: str, arguments: Any, version: str = "") -> protocol.Document:
+    def admit(
+        self, run: protocol.Run, tool: str, arguments: Any, version: str = "", conversation: str = ""
+    ) -> protocol.Document:
         """Have a call admitted. See Connection."""
-        return self._exchange(self._wire.admit(run, tool, arguments, version))
+        return self._exchange(self._wire.admit(run, tool, arguments, version, conversation))
 
     def report(self, call_id: str, outcome: protocol.Outcome) -> None:
         """Report an admitted call. See Connection."""

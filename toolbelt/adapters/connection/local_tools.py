@@ -135,11 +135,14 @@ class LocalTools:
         )
         return document
 
-    def admitted(self, run: protocol.Run, key: str, arguments: Any) -> Admitted:
-        """Return a context manager that has a call admitted, and reports its outcome at the end of the block."""
+    def admitted(self, run: protocol.Run, key: str, arguments: Any, *, conversation: str = "") -> Admitted:
+        """Return a context manager that has a call admitted, and reports its outcome at the end of the block.
+
+        ``conversation`` is the token of the conversation that the call is made in.
+        """
         return Admitted(
             self.connection,
-            lambda: self._admit(run, key, arguments),
+            lambda: self._admit(run, key, arguments, conversation),
             lambda call_id, outcome, begun: self._report((run, key, arguments), call_id, outcome, begun),
             self._pauses,
         )
@@ -214,10 +217,11 @@ class LocalTools:
             else None
         )
 
-    def _admit(self, run: protocol.Run, key: str, arguments: Any) -> exchanges.Exchange:
+    def _admit(self, run: protocol.Run, key: str, arguments: Any, conversation: str) -> exchanges.Exchange:
         try:
             version = self._versions.get(key)
-            answer = yield "admit", (run, key, arguments, *([version] if version else [])), {}
+            told = {"conversation": conversation} if conversation else {}
+            answer = yield "admit", (run, key, arguments, *([version] if version else [])), told
         except (protocol.Unreachable, errors.Unavailable):
             return self._admit_offline(run, key)
         except errors.ToolbeltError as error:

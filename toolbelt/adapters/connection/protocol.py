@@ -159,9 +159,12 @@ class Connection(Protocol):
         may not declare the plugin's tools.
         """
 
-    async def admit(self, run: Run, tool: str, arguments: Any, version: str = "") -> Document:
+    async def admit(
+        self, run: Run, tool: str, arguments: Any, version: str = "", conversation: str = ""
+    ) -> Document:
         """Have a call admitted that the program is about to run, in the ``version`` that it declared.
 
+        ``conversation`` is the token of the conversation that the call is made in.
         Return ``call_id`` and ``options``, or ``is_error`` with the ``code`` and ``message`` of a refusal.
         """
 
@@ -208,9 +211,12 @@ class BlockingConnection(Protocol):
         may not declare the plugin's tools.
         """
 
-    def admit(self, run: Run, tool: str, arguments: Any, version: str = "") -> Document:
+    def admit(
+        self, run: Run, tool: str, arguments: Any, version: str = "", conversation: str = ""
+    ) -> Document:
         """Have a call admitted that the program is about to run, in the ``version`` that it declared.
 
+        ``conversation`` is the token of the conversation that the call is made in.
         Return ``call_id`` and ``options``, or ``is_error`` with the ``code`` and ``message`` of a refusal.
         """
 

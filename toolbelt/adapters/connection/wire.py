@@ -82,10 +82,14 @@ class Wire:
         response = yield from self._send({"method": "PUT", "url": url, "json": {"tools": list(tools)}})
         return self._read(response, None, ("client plugin", plugin))
 
-    def admit(self, run: protocol.Run, tool: str, arguments: Any, version: str = "") -> Exchange:
+    def admit(
+        self, run: protocol.Run, tool: str, arguments: Any, version: str = "", conversation: str = ""
+    ) -> Exchange:
         """Have a call admitted, and repeat the request if no server accepted it."""
         call = {"tool": tool, "arguments": _json(arguments)} | ({"version": version} if version else {})
-        body = {**run.document(), "calls": [call]}
+        body: dict[str, Any] = {**run.document(), "calls": [call]}
+        if conversation:
+            body["conversation"] = {"token": conversation}
         url = self._address + "/calls/admit"
         response = yield from self._send({"method": "POST", "url": url, "json": body})
         [answer] = self._read(response, None)["calls"]

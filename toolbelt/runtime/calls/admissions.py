@@ -289,9 +289,8 @@ def _admit(
     elif tool is not None and (takes := _schema(call, tool)) is None:
         recording.note_decision(resolved, is_refused=False, version=call.version)
         # Not described to an agent that does not have the tool.
-        admission = admitting.not_active(
-            resolved, tool.key, hide_denied=conf.HIDE_DENIED
-        ) or admitting.other_version(tool.key)
+        refusal = admitting.not_active(resolved, tool.key, hide_denied=conf.HIDE_DENIED)
+        admission = gate.worded(refusal or admitting.other_version(tool.key))
     else:
         takes = "" if tool is None else _schema(call, tool) or ""
         admission = gate.admit(resolved, snapshot, is_quick=is_quick, input_schema=takes)

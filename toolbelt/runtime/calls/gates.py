@@ -127,7 +127,7 @@ class CallGate:
         """
         tool, arguments, hide_denied = self.recording.tool, self.recording.arguments, conf.HIDE_DENIED
         if holds.is_stopped(snapshot.catalog, tool):
-            return self._worded(stopped(tool))
+            return self.worded(stopped(tool))
         if self.recording.is_dispatched:
             # It may also be discoverable.
             admission = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
@@ -143,9 +143,9 @@ class CallGate:
             )
         is_refused = isinstance(admission, admitting.Refusal) and not admission.errors
         self.recording.note_decision(resolved, is_refused=is_refused, version=self.call.version)
-        return self._worded(admission)
+        return self.worded(admission)
 
-    def _worded(
+    def worded(
         self, admission: admitting.Admission | admitting.Refusal
     ) -> admitting.Admission | admitting.Refusal:
         """Return the admission; a refusal does not contradict what the model was told in its conversation."""
