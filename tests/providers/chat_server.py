@@ -1,8 +1,9 @@
 """A strict fake of Chat Completions, which many providers offer: the order of messages, and the tool choice by model.
 
 OpenAI's models take ``allowed_tools`` and a forced call. The others stand for what other providers refuse (PAI, live
-logs): a forced call (Kimi, Qwen), a system message that is not the first (Qwen), and an assistant's message at the end
-(Mistral). STRICT: each of them refuses a tool choice that it does not know.
+logs): a forced call (Kimi, Qwen), a system message that is not the first (Qwen), two messages of the user's in a row
+(Gemma, whose template raises "Conversation roles must alternate"), and an assistant's message at the end (Mistral).
+STRICT: each of them refuses a tool choice that it does not know.
 """
 
 from __future__ import annotations
@@ -20,17 +21,22 @@ from tests.providers.anthropic_server import Refused, canonical
 
 @dataclass(frozen=True)
 class Model:
-    """A model: whether it takes ``allowed_tools``, a forced call, and system messages in the conversation."""
+    """A model: whether it takes ``allowed_tools``, a forced call, and system messages in the conversation.
+
+    ``alternates``: The user and the model must take turns.
+    """
 
     allowed_tools: bool = False
     forced: bool = False
     system: bool = True
+    alternates: bool = False
 
 
 MODELS = {
     "gpt-5.6": Model(allowed_tools=True, forced=True),
     "kimi-k3": Model(),
     "qwen3-coder": Model(system=False),
+    "gemma-3": Model(system=False, alternates=True),
     "mistral-large": Model(),
 }
 
@@ -57,6 +63,9 @@ class Judge:
                 raise Refused(f"messages.[{index}]: tool_calls must be followed by their results.")
             if role == "system" and index and not self.model.system:
                 raise Refused("System message must be at the beginning.")
+            before = self.messages[index - 1]["role"] if index else ""
+            if self.model.alternates and role in ("user", "assistant") and role == before:
+                raise Refused("Conversation roles must alternate user/assistant/user/assistant/...")
             open_calls += [call["id"] for call in message.get("tool_calls") or ()]
         if open_calls:
             raise Refused("tool_calls must be followed by their results.")
@@ -83,7 +92,8 @@ def answer(judge: Judge, number: int) -> dict[str, Any]:
     step = 0
     for message in judge.messages:
         if message["role"] == "user":
-            texts.append(message["content"])
+            # What was said in a row may have been joined.
+            texts += message["content"].split("\n\n")
         elif message["role"] == "assistant":
             texts, step = (texts, step + 1) if message.get("tool_calls") else ([], 0)
     calls = [

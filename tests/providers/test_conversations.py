@@ -38,6 +38,7 @@ PROFILES = [
     ("openai_responses", "gpt-5.4", "api"),
     ("openai_chat", "gpt-5.6", "api"),
     ("openai_chat", "qwen3-coder", "api"),
+    ("openai_chat", "gemma-3", "api"),
 ]
 
 

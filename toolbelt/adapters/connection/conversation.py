@@ -225,9 +225,22 @@ def _joined(form: str, messages: list[Any]) -> list[Any]:
         elif is_user and form == "mistral" and _field(last, "role") == "tool" and isinstance(last, Mapping):
             # No message of the user's may follow the result of a tool.
             result[-1] = {**last, "content": f"{last['content']}\n\n{message['content']}"}
+        elif (
+            is_user and form == "openai_chat" and _field(last, "role") == "user" and isinstance(last, Mapping)
+        ):
+            # Many templates of local models demand that the user and the model take turns.
+            result[-1] = {**last, "content": _one_content(last["content"], message["content"])}
         else:
             result.append(message)
     return result
+
+
+def _one_content(first: Any, second: Any) -> Any:
+    """Return the content of two messages of the user's as one: texts, or lists of parts."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    parts = ([{"type": "text", "text": each}] if isinstance(each, str) else each for each in (first, second))
+    return [*itertools.chain.from_iterable(parts)]
 
 
 def _without_thinking(messages: Messages) -> list[Any]:
