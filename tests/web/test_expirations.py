@@ -139,7 +139,8 @@ def test_the_menu_shows_the_effect_of_each_state(operator: Client) -> None:
         assert (on, off.tools) == (None, -2)
         html = dashboard.text(response)
         assert "current setting" in html
-        assert "1 live session; the tools and the system text change, which resets its prompt cache" in html
+        assert "1 live conversation: 1 rewrites; the tools and the system text change" in html
+        assert "which resets its prompt cache" in html
         assert unset == "Default"
     assert operator.get("/agents/ada/effect/nothing/").status_code == 404
     assert operator.get("/agents/nobody/effect/issues/").status_code == 404

@@ -164,7 +164,7 @@ def test_the_confirmation_shows_the_differences(operator: Client) -> None:
     assert tuple(question.effect.tools) == (4, 5)
     assert question.effect.notes == (
         "updates policy releases for the tools that are on",
-        "no live sessions; the tools and the system text change for new sessions",
+        "no live conversations; the tools and the system text change for new ones",
     )
     assert [(d.label, d.before, d.after) for d in question.differences] == [("github__merge", "Not on", "On")]
 

@@ -13,6 +13,21 @@ from toolbelt.control.catalog import blocking
 from toolbelt.core import effects
 
 
+class Conversations(ninja.Schema):
+    """Live conversations, by what a change does to them."""
+
+    continued: Annotated[int, pydantic.Field(description="The change is appended to them.")]
+    in_words: Annotated[
+        int, pydantic.Field(description="It is appended in words, and calls of removed tools are refused.")
+    ]
+    rewritten: Annotated[
+        int,
+        pydantic.Field(
+            description="Their programs send no `conversation`: the model may refuse their next request."
+        ),
+    ]
+
+
 class Effect(ninja.Schema):
     """How a change affects what the model sees."""
 
@@ -45,8 +60,12 @@ class Effect(ninja.Schema):
     sessions: Annotated[
         int | None,
         pydantic.Field(
-            description="For a dry run, the number of live sessions that it affects; otherwise null."
+            description="For a dry run, the number of live conversations that it affects; otherwise null."
         ),
+    ]
+    conversations: Annotated[
+        Conversations | None,
+        pydantic.Field(description="For a dry run, the same by what happens to them; otherwise null."),
     ]
 
 

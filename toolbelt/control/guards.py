@@ -146,6 +146,7 @@ def describe_effect(key: str, on: bool | None, effect: effects.Effect) -> dict[s
         "on_request_removed": list(effect.on_request_removed),
         "breaks": list(effect.breaks),
         "sessions": effect.sessions,
+        "conversations": None if effect.conversations is None else effect.conversations._asdict(),
     }
 
 

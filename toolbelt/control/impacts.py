@@ -1,18 +1,21 @@
 """The effects of a change on live conversations, computed before it is made; nothing here writes.
 
-A conversation is live for an hour after it last loaded something or called a tool: about as long as a provider caches
-the start of its prompt. A cache holds what precedes the first difference: the tools, then the system text. A change of
-either therefore resets the cache of every live conversation that sees it.
+A conversation is live for an hour after it last loaded something, called a tool, or was told of changes: about as long
+as a provider caches the start of its prompt. A change is appended to the conversations that programs name. Others are
+written again: a cache holds what precedes the first difference, the tools, then the system text, so a change of either
+resets it.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+from collections.abc import Collection
 
 from toolbelt.core import agents, catalog, effects, surface
 from toolbelt.core import sessions as conversations
 from toolbelt.store import agent_sessions, clock, snapshots
+from toolbelt.store import conversations as recorded_conversations
 
 LIVE = dt.timedelta(hours=1)
 # How many of them, the latest, are computed; others are extrapolated.
@@ -25,23 +28,39 @@ def with_sessions(
     proposed: agents.Agent,
     effect: effects.Effect | None = None,
 ) -> effects.Effect:
-    """Return the effect of changing the agent to ``proposed``, with the number of live sessions concerned. ``effect``
+    """Return the effect of changing the agent to ``proposed``, with the live conversations concerned. ``effect``
     is that in a new session, if it is known.
     """
     if effect is None:
         versions = (agent, proposed)
         effect = effects.compare(*(_surface(stored, version, conversations.NEW) for version in versions))
-    live, total = agent_sessions.live(agent.key, clock.now() - LIVE, MAX_SESSIONS)
-    affected, breaks = 0, set(effect.breaks)
+    since = clock.now() - LIVE
+    recorded = recorded_conversations.live([agent.key], since)
+    ways = {each.session: each.way for each in recorded if each.session}
+    live, total = agent_sessions.live(agent.key, since, MAX_SESSIONS, ways)
+    breaks, counts, seen = set(effect.breaks), {"append": 0, "words": 0, "rewrite": 0}, len(live)
     for session in live:
         broken = effects.breaks(_surface(stored, agent, session), _surface(stored, proposed, session))
-        affected += bool(broken)
+        counts[ways.get(session.key, "rewrite")] += bool(broken)
         breaks.update(broken)
-    if affected and total > len(live):
-        affected = round(total * affected / len(live))
+    if total > seen:
+        counts = {way: round(total * count / seen) for way, count in counts.items()}
+    # Those that named no session have loaded nothing.
+    for each in recorded:
+        counts[each.way] += not each.session and bool(effect.breaks)
     order = ("tools", "system text")
     return dataclasses.replace(
-        effect, sessions=affected, breaks=tuple(part for part in order if part in breaks)
+        effect,
+        conversations=effects.Conversations(*counts.values()),
+        breaks=tuple(part for part in order if part in breaks),
+    )
+
+
+def by_agent(names: Collection[str]) -> dict[str, effects.Conversations]:
+    """Return the live conversations of these agents, as if a change concerned all. Uses a fixed number of queries."""
+    since = clock.now() - LIVE
+    return recorded_conversations.divided(
+        agent_sessions.live_of(names, since), recorded_conversations.live(names, since)
     )
 
 

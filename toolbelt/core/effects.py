@@ -4,9 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolbelt.core import catalog, policy, surface
 from toolbelt.core.rules import inventory
+
+
+class Conversations(NamedTuple):
+    """Live conversations, by what a change does to them.
+
+    continued: The change is appended. in_words: It is said in words, and the gate refuses what is removed. rewritten:
+    Their programs send no conversation, so what precedes every message changes: the model may refuse the next request.
+    """
+
+    continued: int = 0
+    in_words: int = 0
+    rewritten: int = 0
+
+    def __add__(self, other: object) -> Conversations:
+        """Return the sums."""
+        if not isinstance(other, Conversations):
+            return NotImplemented
+        return Conversations(*map(sum, zip(self, other, strict=True)))
+
+    @property
+    def total(self) -> int:
+        """Return how many there are."""
+        return sum(self)
+
+    @property
+    def sentence(self) -> str:
+        """Return them in words: ``37 live conversations: 31 continue, 4 continue in words, 2 rewrite``."""
+        if not self.total:
+            return "no live conversations"
+        parts = [
+            f"{count:,} {verb if count > 1 else verb.replace('continue', 'continues').replace('rewrite', 'rewrites')}"
+            for count, verb in zip(self, ("continue", "continue in words", "rewrite"), strict=True)
+            if count
+        ]
+        return f"{self.total:,} live conversation{'s' if self.total > 1 else ''}: {', '.join(parts)}"
+
+
+NO_CONVERSATIONS = Conversations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +56,8 @@ class Effect:
     before, and those that it got on request and now gets in no way.
 
     ``breaks`` names the parts of a prompt cache that the change invalidates: "tools" or "system text", because a cache
-    holds only what precedes the first difference. ``sessions`` is the number of live sessions concerned; None if it was
-    not counted.
+    holds only what precedes the first difference. ``conversations`` are the live ones concerned; None if they were not
+    counted.
     """
 
     tools_before: int
@@ -31,7 +70,12 @@ class Effect:
     on_request_added: tuple[str, ...] = ()
     on_request_removed: tuple[str, ...] = ()
     breaks: tuple[str, ...] = ()
-    sessions: int | None = None
+    conversations: Conversations | None = None
+
+    @property
+    def sessions(self) -> int | None:
+        """Return the number of live conversations concerned; None if they were not counted."""
+        return None if self.conversations is None else self.conversations.total
 
     @property
     def tools(self) -> int:

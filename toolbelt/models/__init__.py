@@ -21,6 +21,7 @@ from toolbelt.models.catalog import (
     Toolkit,
 )
 from toolbelt.models.context_use import ContextUse
+from toolbelt.models.conversations import Told
 from toolbelt.models.first_lists import FirstList
 from toolbelt.models.learned_words import LearnedWords
 from toolbelt.models.listings import Listing
@@ -65,6 +66,7 @@ __all__ = [
     "SubApp",
     "SubAppAgent",
     "SubAppTool",
+    "Told",
     "Tool",
     "ToolOverride",
     "Toolkit",

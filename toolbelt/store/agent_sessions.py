@@ -75,13 +75,15 @@ def page(
     return [_stored(row) for row in rows_], rows.count()
 
 
-def live(agent: str, since: dt.datetime, maximum: int) -> tuple[list[sessions.Session], int]:
+def live(
+    agent: str, since: dt.datetime, maximum: int, also: Collection[str] = ()
+) -> tuple[list[sessions.Session], int]:
     """Return at most ``maximum`` sessions of the agent that loaded something or called a tool since then, the latest
-    first; and the number of all. A session that only called tools has loaded nothing.
+    first, after those in ``also``; and the number of all. A session that only called tools has loaded nothing.
     """
     changed = models.AgentSession.objects.filter(agent__key=agent, changed__gte=since)
     called = models.CallRecord.objects.filter(agent=agent, at__gte=since).exclude(session="")
-    keys = dict.fromkeys(changed.order_by("-changed").values_list("key", flat=True))
+    keys = dict.fromkeys(also) | dict.fromkeys(changed.order_by("-changed").values_list("key", flat=True))
     keys.update(dict.fromkeys(called.order_by().values_list("session", flat=True).distinct()))
     latest = list(keys)[:maximum]
     stored = {
@@ -91,8 +93,8 @@ def live(agent: str, since: dt.datetime, maximum: int) -> tuple[list[sessions.Se
     return [stored.get(key) or sessions.Session(key=key) for key in latest], len(keys)
 
 
-def live_of(agents: Collection[str], since: dt.datetime) -> dict[str, int]:
-    """Return the number of each agent's sessions that loaded something or called a tool since then."""
+def live_of(agents: Collection[str], since: dt.datetime) -> dict[str, set[str]]:
+    """Return the names of each agent's sessions that loaded something or called a tool since then."""
     changed = models.AgentSession.objects.filter(agent__key__in=agents, changed__gte=since)
     called = models.CallRecord.objects.filter(agent__in=agents, at__gte=since).exclude(session="")
     by_agent: dict[str, set[str]] = {}
@@ -102,7 +104,7 @@ def live_of(agents: Collection[str], since: dt.datetime) -> dict[str, int]:
     ]
     for agent, key in pairs:
         by_agent.setdefault(agent, set()).add(key)
-    return {agent: len(keys) for agent, keys in by_agent.items()}
+    return by_agent
 
 
 def find(agent_id: int, key: str) -> StoredSession | None:

@@ -9,7 +9,7 @@ import datetime as dt
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, NamedTuple, TypedDict, Unpack, cast
 
 from django.db import models as orm
 from django.utils import timezone
@@ -20,6 +20,8 @@ from toolbelt.core import belts, facts
 _BATCH_SIZE = 200
 # How many changes are searched for the author of a field's value.
 _RECENT = 50
+# The most changes among which the authors of what conversations were told are found.
+MAX_ACTS = 1000
 # The actions of which a batch may have hundreds, one for each tool, with nothing to tell apart but the tool.
 FOLDED = ("tool.approve", "tool.reject", "tool.appear", "tool.disappear", "tool.return")
 # The lookups of filters whose name is not a column.
@@ -434,3 +436,20 @@ def _entries(rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
 def _undone(entries: Iterable[int]) -> Mapping[int, Undoing]:
     rows = models.AuditEntry.objects.filter(undoes__in=list(entries)).order_by("id")
     return {row.undoes_id: Undoing(id=row.pk, actor=row.actor, at=row.at) for row in rows if row.undoes_id}
+
+
+class Act(NamedTuple):
+    """When something was changed, what, and by whom."""
+
+    at: dt.datetime
+    actor: str
+    kind: str
+    subject: str
+    key: str
+
+
+def actors_between(first: dt.datetime, last: dt.datetime) -> list[Act]:
+    """Return the changes of this time, the newest first, at most :data:`MAX_ACTS`."""
+    rows = models.AuditEntry.objects.filter(at__gte=first, at__lte=last).order_by("-at")
+    names = ("at", "actor", "subject_kind", "subject_key", "key")
+    return [Act(*values) for values in rows.values_list(*names)[:MAX_ACTS]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolbelt.store import (
     context_use,
+    conversations,
     learned_words,
     loadout_names,
     reconnecting,
@@ -26,3 +27,4 @@ def connect() -> None:
     write_turns.connect()
     learned_words.connect()
     context_use.connect()
+    conversations.connect()

@@ -276,7 +276,7 @@ def _effect(plan: bulk.Plan) -> pieces.Effect:
         )
     )
     no_change = () if breaks or on_request else ("no change for the model",)
-    sees = model_panel.consequences(breaks, plan.sessions)
+    sees = model_panel.consequences(breaks, plan.conversations)
     return pieces.Effect.of(summed, (*policy, *on_request, *sees, *no_change))
 
 

@@ -13,15 +13,27 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST, require_safe
 
+from toolbelt.control import impacts
 from toolbelt.control.agents import session_changes
 from toolbelt.control.people import rights
-from toolbelt.control.reports import queries
+from toolbelt.control.reports import queries, told_conversations
 from toolbelt.core import agents as values
+from toolbelt.core import effects
 from toolbelt.core import sessions as conversations
 from toolbelt.web import agents
 from toolbelt.web.call_log import views as calls
 from toolbelt.web.kit import fields, filters, http, notices, paging, periods, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
+
+# What a conversation was told, by kind.
+_KINDS = {
+    "added": "may call",
+    "changed": "changed",
+    "removed": "may no longer call",
+    "policy": "policy of",
+    "loadable": "may load or no longer load",
+    "left_out": "left out",
+}
 
 
 class Sessions(periods.Period):
@@ -78,12 +90,38 @@ class _Page(pieces.Page):
         self.period = periods.Choices(criteria, any_label="Any time")
         self.is_filtered = bool(periods.address_parameters(criteria))
         self.initial = initial
+        self.conversations = tuple(map(_Conversation, told_conversations.of(agent)))
+        self.live = impacts.by_agent([agent]).get(agent, effects.NO_CONVERSATIONS)
         self.loadable = summary.inventory.loadable
         self.may_discover = summary.access.may_load
         self.matches = f"{words.counted(stored.total, 'session')}, most recently changed first"
         self.pages = part.pages(periods.address_parameters(criteria), reverse("web:sessions", args=[agent]))
         self.may_change = rights.may_flip(request.user, agent)
         self.may_evict = rights.may_change_sessions(request.user, "delete", agent)
+
+
+class _Conversation(pieces.View):
+    """A conversation whose changes are appended, and what it was told."""
+
+    def __init__(self, conversation: told_conversations.Conversation) -> None:
+        stored = conversation.stored
+        self.session, self.line, self.seen = stored.session, stored.line, stored.seen
+        self.way = "in words" if stored.way == "words" else "appended"
+        self.entries = [_Told(entry) for entry in conversation.entries]
+
+
+class _Told(pieces.View):
+    """What a conversation was told at one time."""
+
+    def __init__(self, entry: told_conversations.Entry) -> None:
+        told = entry.told
+        self.when, self.by = told.at, words.listing(entry.by)
+        parts = [
+            f"{label} {words.listing(tuple(told.changes[kind]))}"
+            for kind, label in _KINDS.items()
+            if told.changes.get(kind)
+        ]
+        self.text = "; ".join(parts) or ("began" if not told.parent else "no names")
 
 
 class _Line(pieces.View):

@@ -17,8 +17,7 @@ from toolbelt.control import guards, impacts, writing
 from toolbelt.control.access import access_index, expirations, switches
 from toolbelt.core import catalog, effects, errors, grants
 from toolbelt.core.rules import inventory
-from toolbelt.store import agent_sessions as sessions
-from toolbelt.store import clock, snapshots
+from toolbelt.store import snapshots
 
 # What is set (or was when it was shown), by the keys of agents, and of toolkits and tools.
 Seen = Mapping[str, Mapping[str, grants.SwitchState]]
@@ -52,7 +51,7 @@ class Plan:
     parts: tuple[AgentChange, ...]
     unchanged: int
     skipped: int = 0
-    sessions: int = 0
+    conversations: effects.Conversations = effects.NO_CONVERSATIONS
 
     @property
     def changes(self) -> int:
@@ -86,8 +85,8 @@ def plan(names: Sequence[str], keys: Collection[str], on: bool | None, *, only_h
     stored = snapshots.catalog()
     _check(stored, keys, len(names))
     by_name = _access_by_name(stored, names)
-    live = sessions.live_of(names, clock.now() - impacts.LIVE)
-    parts, unchanged, skipped, touched = [], 0, 0, 0
+    live = impacts.by_agent(names)
+    parts, unchanged, skipped, touched = [], 0, 0, effects.NO_CONVERSATIONS
     for name in dict.fromkeys(names):
         access = by_name[name]
         applicable = [
@@ -100,8 +99,9 @@ def plan(names: Sequence[str], keys: Collection[str], on: bool | None, *, only_h
         skipped += len(set(keys)) - len(applicable)
         if part.before:
             parts.append(part)
-            touched += live.get(name, 0) if part.effect.breaks and not part.refused else 0
-    return Plan(on=on, parts=tuple(parts), unchanged=unchanged, skipped=skipped, sessions=touched)
+            if part.effect.breaks and not part.refused:
+                touched += live.get(name, effects.NO_CONVERSATIONS)
+    return Plan(on=on, parts=tuple(parts), unchanged=unchanged, skipped=skipped, conversations=touched)
 
 
 def apply(
@@ -230,4 +230,5 @@ def _together(on: bool | None, all_effects: Sequence[effects.Effect]) -> dict[st
             part for part in ("tools", "system text") if any(part in effect.breaks for effect in all_effects)
         ],
         "sessions": None,
+        "conversations": None,
     }

@@ -90,6 +90,12 @@ _OPENAI = Line(
     means=conversation_means.Means(add="define", remove="restrict"),
     role="developer",
 )
+_APPENDING = frozenset(line.key for line in (_CLAUDE, _CLAUDE_ELSEWHERE, _OPENAI))
+
+
+def appends(key: str) -> bool:
+    """Return whether tools are appended to conversations of the line with this key; if not, they are said in words."""
+    return key in _APPENDING
 
 
 def of(form: str, model: str, platform: Platform = "api") -> Line:

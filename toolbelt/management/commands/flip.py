@@ -181,9 +181,10 @@ class Command(terminal.Command):
         for toolkit, before, after in effect.policy:
             self.stdout.write(f"Policy of {toolkit}: {before} → {after}.")
         if effect.breaks:
-            self.stdout.write(
-                f"Resets prompt caches: {', '.join(effect.breaks)}. Live sessions affected: {effect.sessions}."
-            )
+            conversations = effect.conversations or effects.NO_CONVERSATIONS
+            self.stdout.write(f"{conversations.sentence[:1].upper()}{conversations.sentence[1:]}.")
+            if conversations.rewritten:
+                self.stdout.write(f"Resets prompt caches: {', '.join(effect.breaks)}.")
         for reason in reasons:
             self.stdout.write(f"To confirm: {reason}")
 

@@ -16,10 +16,11 @@ from typing import Any
 import structlog
 from django.db import InterfaceError, OperationalError, connections
 
-from toolbelt.store import call_records, context_use, learned_words
+from toolbelt.store import call_records, context_use, conversations, learned_words
 
-# A call, by the names of its columns; words that the search learns; or the tokens that were sent to an agent.
-Record = Mapping[str, Any] | learned_words.Lesson | context_use.Use
+# A call, by the names of its columns; words that the search learns; the tokens that were sent to an agent; or what a
+# conversation was told.
+Record = Mapping[str, Any] | learned_words.Lesson | context_use.Use | conversations.Told
 
 DELAY = 0.05
 MAX_WAITING, MAX_BATCH_SIZE = 10_000, 500
@@ -144,6 +145,7 @@ def _write_all(records: list[Record]) -> None:
         (Mapping, call_records.record_all),
         (learned_words.Lesson, learned_words.add_all),
         (context_use.Use, context_use.add_all),
+        (conversations.Told, conversations.add_all),
     )
     for kind, write in writers:
         if of_kind := [record for record in records if isinstance(record, kind)]:

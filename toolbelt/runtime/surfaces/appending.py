@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from toolbelt.core import conversations, definitions, schema, surface, tool_deltas
 from toolbelt.formats.appending import lines
 from toolbelt.formats.appending import rendering as appended
+from toolbelt.runtime.records import conversation_records
 from toolbelt.runtime.surfaces import conversation_tokens
 
 Platform = lines.Platform
@@ -96,6 +97,24 @@ def of(
         )
         text = conversation_tokens.seal(shown.agent, token)
     return _document(line, token, text, shown, changes, messages, left_out)
+
+
+def point(
+    agent: str, conversation: Conversation, append: Mapping[str, Any]
+) -> conversation_records.Point | None:
+    """Return where a conversation is after this ``append``."""
+    now = conversation_tokens.unseal(agent, append["token"])
+    before = conversation_tokens.unseal(agent, conversation.token) if conversation.token else None
+    if now is None:
+        return None
+    has_moved = before is not None and append["prefix"] is None and before.chain != now.chain
+    return conversation_records.Point(
+        chain=now.chain,
+        parent=before.chain if before is not None and has_moved else "",
+        line=now.line,
+        is_in_words=not lines.appends(now.line),
+        entry=now.entries,
+    )
 
 
 def unchanged(

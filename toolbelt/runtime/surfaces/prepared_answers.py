@@ -17,7 +17,7 @@ from toolbelt.core import directives, errors, policy, request_key, surface
 from toolbelt.core.rules import resolution
 from toolbelt.formats import profiles
 from toolbelt.runtime import availability, credentials, surfaces, threads
-from toolbelt.runtime.records import context_use
+from toolbelt.runtime.records import context_use, conversation_records
 from toolbelt.runtime.surfaces import appending, byte_cache, documents, request_contexts, surface_template
 from toolbelt.store import state_probe
 
@@ -140,6 +140,7 @@ class PreparedAnswers:
                 except errors.ToolbeltError:
                     # The fallback raises the error.
                     return None
+            _record(request, append)
         context_use.add(request.key.agent, template.tokens)
         number = context.probed.state.number
         return SurfaceAnswer(context.bearer, request, number, template, append=append)
@@ -222,6 +223,7 @@ def answer(bearer: credentials.Bearer, request: SurfaceRequest) -> SurfaceAnswer
     built = surfaces.of(request.key, request.message)
     template = _template(built, request)
     append = _append(built, request, template.declared)
+    _record(request, append)
     context_use.add(request.key.agent, template.tokens)
     return SurfaceAnswer(bearer, request, built.revision, template, append=append)
 
@@ -254,6 +256,17 @@ def _append_last_known(
     if template.has_focus and request.conversation is not None:
         built = surface.of(built.resolution, snapshot, request.message)
     return _append(built, request, template.declared)
+
+
+def _record(request: SurfaceRequest, append: Mapping[str, Any] | None) -> None:
+    """Record what the conversation of a request is told, or that it is still there."""
+    if request.conversation is None or append is None:
+        return
+    if not conversation_records.is_due(request.key, append["token"]):
+        return
+    point = appending.point(request.key.agent, request.conversation, append)
+    if point is not None:
+        conversation_records.note(request.key, point, append["changes"])
 
 
 def _profile(request: SurfaceRequest, snapshot: resolution.Snapshot) -> profiles.Profile:

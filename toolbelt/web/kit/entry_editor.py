@@ -14,10 +14,11 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import reswap
 
+from toolbelt.control import impacts
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import consequences, entries, proposals
 from toolbelt.control.people import rights
-from toolbelt.core import belts, catalog, errors
+from toolbelt.core import belts, catalog, effects, errors
 from toolbelt.web.kit import differences, entry_forms, http, model_panel, notices, pieces, responses, titles
 
 MAX_REASON_LENGTH = 500
@@ -225,7 +226,8 @@ class _Question(pieces.Page):
         self.title = f"{verb} {kind.word} {titles.label(proposal.kind, proposal.name)}?"
         self.proposal = proposal
         self.unaffected = proposal.agents - len(proposal.touched)
-        self.resets_caches = any(affected.effect.breaks for affected in proposal.touched)
+        broken = [affected.agent.key for affected in proposal.touched if affected.effect.breaks]
+        self.live = sum(impacts.by_agent(broken).values(), effects.NO_CONVERSATIONS)
         self.differences = tuple(differences.summaries(proposal.before or {}, after))
         self.consequences = [
             (affected, pieces.Effect.of([affected.effect], _notes(affected, proposal)))

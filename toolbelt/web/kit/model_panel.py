@@ -86,7 +86,7 @@ def effect(change: effects.Effect) -> pieces.Effect:
         (
             *notes(change.policy),
             *on_request(change.on_request_added, change.on_request_removed),
-            *consequences(change.breaks, change.sessions),
+            *consequences(change.breaks, change.conversations),
         ),
     )
 
@@ -120,17 +120,20 @@ def on_request(added: Sequence[str], removed: Sequence[str]) -> Iterator[str]:
         yield f"now on request: {words.listing(tuple(added))}"
 
 
-def consequences(breaks: Sequence[str], sessions: int | None) -> tuple[str, ...]:
-    """Return how many live sessions see a change, and which prompt caches it resets."""
-    if not breaks or sessions is None:
+def consequences(breaks: Sequence[str], conversations: effects.Conversations | None) -> tuple[str, ...]:
+    """Return what a change does to live conversations, and which prompt caches it resets."""
+    if not breaks or conversations is None:
         return ()
     parts = " and ".join(f"the {part}" for part in breaks)
     verb = "change" if len(breaks) > 1 or breaks[0] == "tools" else "changes"
-    if not sessions:
-        return (f"no live sessions; {parts} {verb} for new sessions",)
-    session_count = "1 live session" if sessions == 1 else f"{words.number(sessions)} live sessions"
-    reset_text = "resets its prompt cache" if sessions == 1 else "resets their prompt caches"
-    return (f"{session_count}; {parts} {verb}, which {reset_text}",)
+    sentence, rewritten = conversations.sentence, conversations.rewritten
+    if not conversations.total:
+        return (f"{sentence}; {parts} {verb} for new ones",)
+    if not rewritten:
+        return (sentence,)
+    caches = "its prompt cache" if rewritten == 1 else "their prompt caches"
+    whose = "" if rewritten == conversations.total else f" of the {words.number(rewritten)}"
+    return (f"{sentence}; {parts} {verb}, which resets {caches}{whose}",)
 
 
 def summarize(change: effects.Effect | None) -> str:

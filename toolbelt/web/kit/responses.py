@@ -128,7 +128,10 @@ def build_confirmation(request: http.Request, error: errors.ConfirmationRequired
         *model_panel.on_request(
             differences.get("on_request_added", ()), differences.get("on_request_removed", ())
         ),
-        *model_panel.consequences(differences.get("breaks", ()), differences.get("sessions")),
+        *model_panel.consequences(
+            differences.get("breaks", ()),
+            effects.Conversations(**counts) if (counts := differences.get("conversations")) else None,
+        ),
     )
     return notices.Confirmation(
         title=answers.title,

@@ -95,8 +95,8 @@ def key_beside(key: str, titles: Mapping[str, str]) -> SafeString | str:
 
 @register.filter
 def consequences(effect: effects.Effect) -> tuple[str, ...]:
-    """Return how many live sessions see a change, and which prompt caches it resets."""
-    return model_panel.consequences(effect.breaks, effect.sessions)
+    """Return what a change does to live conversations, and which prompt caches it resets."""
+    return model_panel.consequences(effect.breaks, effect.conversations)
 
 
 @register.filter

@@ -1,0 +1,154 @@
+"""What the models of conversations were told, as it was observed."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, cast
+
+from django.db.models import Q, signals
+
+from toolbelt import models
+from toolbelt.core import effects
+from toolbelt.store import clock
+
+# Restarts when the conversation asks again.
+MAX_AGE = dt.timedelta(days=14)
+
+Way = Literal["append", "words"]
+
+
+class Told(NamedTuple):
+    """What a conversation was told at one time; ``parent`` is empty if it began then."""
+
+    agent: str
+    session: str
+    chain: str
+    parent: str
+    line: str
+    way: Way
+    entry: int
+    changes: Mapping[str, Any]
+    at: dt.datetime
+
+
+class Live(NamedTuple):
+    """A conversation that asked lately: its session, empty if it named none, and how it is told of changes."""
+
+    agent: str
+    session: str
+    way: Way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A conversation and everything that it was told, the newest first."""
+
+    session: str
+    line: str
+    way: str
+    seen: dt.datetime
+    told: tuple[Told, ...]
+
+
+def connect() -> None:
+    """Forget the conversations of every agent that is deleted: a new agent of its name starts without them."""
+    signals.post_delete.connect(_agent_deleted, sender=models.Agent, dispatch_uid="toolbelt.conversations")
+
+
+def add_all(told: Iterable[Told]) -> None:
+    """Store what was told, or note that a conversation is still there; delete what no one has seen for long."""
+    rows = {
+        (each.agent, each.session, each.chain): models.Told(**each._asdict(), seen=each.at) for each in told
+    }
+    models.Told.objects.bulk_create(
+        [row for _, row in sorted(rows.items())],
+        update_conflicts=True,
+        unique_fields=["agent", "session", "chain"],
+        update_fields=["seen"],
+    )
+    models.Told.objects.filter(seen__lt=clock.now() - MAX_AGE).delete()
+
+
+def live(agents: Collection[str], since: dt.datetime) -> list[Live]:
+    """Return the conversations of these agents that asked since then: for each session the latest way, and each that
+    named no session. Uses one query.
+    """
+    rows = models.Told.objects.filter(agent__in=agents, seen__gte=since).order_by("seen")
+    newest: dict[tuple[str, str, str], Live] = {}
+    for agent, session, chain, parent, way in rows.values_list("agent", "session", "chain", "parent", "way"):
+        if not session and parent:
+            # It has moved on to this.
+            newest.pop((agent, session, parent), None)
+        newest[agent, session, "" if session else chain] = Live(agent, session, cast(Way, way))
+    return list(newest.values())
+
+
+def divided(
+    sessions: Mapping[str, Collection[str]], recorded: Iterable[Live]
+) -> dict[str, effects.Conversations]:
+    """Return, by agent, how many live conversations there are of each kind. ``sessions`` are the agents' live ones:
+    those that are not ``recorded`` rewrite.
+    """
+    ways: dict[str, dict[str, Way]] = {}
+    counts: dict[str, list[int]] = {}
+    for each in recorded:
+        count = counts.setdefault(each.agent, [0, 0])
+        count[each.way == "words"] += 1
+        ways.setdefault(each.agent, {})[each.session] = each.way
+    return {
+        agent: effects.Conversations(
+            continued=counts.get(agent, [0, 0])[0],
+            in_words=counts.get(agent, [0, 0])[1],
+            rewritten=len({*sessions.get(agent, ())}.difference(ways.get(agent, ()))),
+        )
+        for agent in {*sessions, *counts}
+    }
+
+
+def latest(agent: str, maximum: int) -> list[Conversation]:
+    """Return the conversations that asked last, with what each was told. Uses two queries."""
+    stored = models.Told.objects.filter(agent=agent)
+    newest = stored.order_by("-seen", "-entry", "-id")[: 4 * maximum]
+    found: dict[tuple[str, str], models.Told] = {}
+    passed: set[str] = set()
+    for row in newest:
+        passed.add(row.parent)
+        if row.chain not in passed or row.session:
+            found.setdefault((row.session, "" if row.session else row.chain), row)
+    chosen = list(found.values())[:maximum]
+    # All of a session; of the others, all, because their chains may begin alike.
+    of_sessions = stored.filter(Q(session__in={row.session for row in chosen})).order_by("-entry", "-at")
+    by_chain = {(row.session, row.chain): row for row in of_sessions}
+    return [
+        Conversation(
+            session=row.session,
+            line=row.line,
+            way=row.way,
+            seen=row.seen,
+            told=_branch(row, by_chain)
+            if not row.session
+            else tuple(_value(one) for one in by_chain.values() if one.session == row.session),
+        )
+        for row in chosen
+    ]
+
+
+def _branch(row: models.Told, by_chain: Mapping[tuple[str, str], models.Told]) -> tuple[Told, ...]:
+    """Return what led to this, the newest first."""
+    branch = [row]
+    while (before := by_chain.get((row.session, branch[-1].parent))) is not None and before not in branch:
+        branch.append(before)
+    return tuple(map(_value, branch))
+
+
+def _value(row: models.Told) -> Told:
+    changes = json.loads(row.changes) if isinstance(row.changes, str) else row.changes
+    values = {name: getattr(row, name) for name in Told._fields}
+    return Told(**{**values, "changes": changes})
+
+
+def _agent_deleted(instance: models.Agent, **_: Any) -> None:
+    models.Told.objects.filter(agent=instance.key).delete()
