@@ -39,6 +39,7 @@ def test_setting_the_current_value_changes_nothing(olga: Asking) -> None:
         "before": False,
         "after": False,
         "effect": None,
+        "reach": None,
         "dry_run": False,
         "reasons": [],
         "left_out": [],
