@@ -131,7 +131,7 @@ def test_a_wsgi_process_starts_with_its_first_request_and_writes_what_is_left_at
     tmp_path: Path,
 ) -> None:
     installation = Installation(tmp_path, f"sqlite:///{tmp_path}/db.sqlite3")
-    installation.sh(".venv/bin/python manage.py migrate --no-input")
+    installation.sh("toolbelt migrate --no-input")
 
     imported, serving = map(json.loads, installation.python(WSGI_PROCESS).splitlines())
 

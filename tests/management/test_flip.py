@@ -108,7 +108,7 @@ def test_all_agents_are_flipped_in_one_step_wherever_the_option_stands() -> None
 
     printed = run("flip", "--for", "2h", "--all-agents", "reading", "on").splitlines()
     assert printed[0].startswith("ada: tools 1 → 3, tokens ")
-    assert printed[-1].endswith("for 1 agent; 1 agent had it so already.")
+    assert printed[-1].endswith("for 1 agent; 1 agent already had it.")
     assert tools_config.read("ada") == {"reading": True}
     assert "reading" in snapshots.find("ada", None).agent.ends
 

@@ -111,7 +111,7 @@ class AgentAdmin(entry_admin.EntryAdmin):
             {"fields": ["key", "title", "description", "role", "model", "protected", "archived", "position"]},
         ),
         ("Loadout", {"fields": ["kind", "loadout"]}),
-        ("Denied risks", {"fields": ["denied_risks"]}),
+        ("Risks that are off", {"fields": ["denied_risks"]}),
         ("Budget", {"fields": list(_BUDGET)}),
         ("Limits of its token", {"fields": ["session_loadouts", "subagent_kinds"]}),
         ("MCP clients", {"fields": ["mcp_loading"]}),

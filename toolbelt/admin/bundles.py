@@ -73,7 +73,7 @@ class LoadoutAdmin(entry_admin.EntryAdmin):
         (None, {"fields": ["name", "description", "parent", "position"]}),
         ("Included", {"fields": ["plugins", "categories"]}),
         ("On request", {"fields": ["discoverable"]}),
-        ("Denied", {"fields": ["disabled", "denied_risks"]}),
+        ("Off", {"fields": ["disabled", "denied_risks"]}),
     ]
     readonly_fields = ["position"]
     list_display = ["name", "parent", "description", "brings", "denies"]

@@ -20,10 +20,8 @@ class Told(models.Model):
     session = models.CharField(
         max_length=200, blank=True, help_text="The session of the conversation. Empty: none was named."
     )
-    chain = models.CharField(max_length=24, help_text="The digest of everything that it was told.")
-    parent = models.CharField(
-        max_length=24, blank=True, help_text="The digest before this was said. Empty: it began."
-    )
+    chain = models.CharField(max_length=24, help_text="The digest of everything that it has received.")
+    parent = models.CharField(max_length=24, blank=True, help_text="The digest before this. Empty: it began.")
     line = models.CharField(max_length=64, help_text="The format, and the line of models.")
     way = models.CharField(
         max_length=6,

@@ -268,6 +268,7 @@ class TestKeptDescriptions:
     def test_a_risk_that_rose_still_awaits_review(self, kind: str, name: str, field: str) -> None:
         ready()
         record("Allows ls, cat.", annotations={"readOnlyHint": True})
+        sample_server.approve_all()
         self.keep(kind, name, field)
 
         record("Allows all.", annotations={"readOnlyHint": False})

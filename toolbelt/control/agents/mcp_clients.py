@@ -73,7 +73,7 @@ def loading(client: Client, of_agent: agents.McpLoading) -> Loading:
         )
         return Loading(None, why)
     why = (
-        f"{client.label} would put a changed list of tools before everything that was said, which the newest Claude"
+        f"{client.label} would put a changed list of tools before the whole conversation, which the newest Claude"
         " models refuse and every provider bills again. So its list never changes in a conversation"
         " (loading=constant): it calls new tools with call_tool, and calls of removed ones are refused."
     )

@@ -151,7 +151,7 @@ class Command(terminal.Command):
         until = f" until {grants.format_time(options['ends'])}" if options["ends"] and plan.parts else ""
         changed, same = texts.counted(len(plan.parts), "agent"), texts.counted(plan.unchanged, "agent")
         self.stdout.write(
-            f"{key} {'would be' if options['dry_run'] else 'is'} {on}{until} for {changed}; {same} had it so already."
+            f"{key} {'would be' if options['dry_run'] else 'is'} {on}{until} for {changed}; {same} already had it."
         )
         if options["dry_run"]:
             self.stdout.write("Nothing was changed.")

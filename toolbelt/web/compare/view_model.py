@@ -21,7 +21,7 @@ _NEITHER = 2
 _SETTINGS = {
     "session_loadouts": "Session loadouts",
     "subagent_kinds": "Subagents",
-    "denied_risks": "Denied risks",
+    "denied_risks": "Risks that are off",
     "mcp_loading": "Loading over MCP",
 }
 _LOADABLE = {"allowed": "may be loaded", "initial": "in every session", None: "may not be loaded"}

@@ -46,7 +46,7 @@ class Loadout(entry_forms.EntryForm):
         help_text="One plugin or tool per line. Turns it off for every agent with this loadout or one that extends it, "
         "whatever else includes it.",
     )
-    denied_risks = fields.Checkboxes(label="Denied risks")
+    denied_risks = fields.Checkboxes(label="Risks that are off")
 
     def set_choices(self, stored: catalog.Catalog) -> None:
         """Set the loadouts, categories and plugins to choose from; chosen ones stay options."""
