@@ -43,7 +43,7 @@ _INNER_DENIED = (
     "denylist",
 )
 _INNER_ALLOWED = ("include", "included", "allow", "allowed", "enabled", "allowlist")
-_SEPARATORS = ("__", "_", "-", ".", "/", ":")
+_SEPARATORS = ("__", "_", "-", ".", "/", ":", "::")
 _OFF_WORDS = frozenset({"deny", "disabled", "off", "block", "blocked", "never", "exclude"})
 
 
@@ -142,12 +142,15 @@ def beside(name: str, document: Mapping[str, Any]) -> tuple[ToolLists, set[tuple
 
 def _within(pattern: str, prefix: str) -> Iterator[str]:
     """Yield the patterns of the names that this one matches behind a prefix."""
-    head, star, _ = pattern.partition("*")
+    head, star, rest = pattern.partition("*")
     if head.startswith(prefix):
         if len(pattern) > len(prefix):
             yield pattern[len(prefix) :]
     elif star and prefix.startswith(head):
         yield pattern[len(head) :]
+        # The * may also end within the prefix: *_drop matches x_drop.
+        ends = (prefix[start:] for start in range(len(head), len(prefix)))
+        yield from (rest[len(end) :] for end in ends if rest.startswith(end) and rest != end)
 
 
 def _is_list_of_only_tools(value: Any) -> bool:
