@@ -52,7 +52,7 @@ def is_restated(tool: catalog.Tool) -> bool:
 
 
 def tools_with(stored: catalog.Catalog, risk: catalog.DeniedRisk) -> frozenset[str]:
-    """Return the tools that whoever denies this risk denies.
+    """Return the tools that an agent or a loadout turns off if it denies this risk.
 
     A tool has the risk that it states, and the one that its approved version stated, while another version waits: a
     server cannot leave a denial by stating another risk than the one that was approved.

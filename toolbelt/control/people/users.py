@@ -65,7 +65,7 @@ def create(write: writing.Write, name: str, password: str, new_roles: Iterable[s
 
 
 def set_password(write: writing.Write, name: str, password: str) -> None:
-    """Give a user a new password, which logs them out everywhere. Their tokens stay valid.
+    """Set a new password of a user, which ends all logins of the user. Tokens remain valid.
 
     Raise errors.NotFound, or Invalid with what is wrong with the password.
     """

@@ -30,7 +30,7 @@ def fields_of(item: approvals.ReviewItem) -> dict[str, Any]:
 
 
 def reject_listed(write: writing.Write, plugin: catalog.Plugin, keys: Collection[str]) -> tuple[str, ...]:
-    """Reject those of a server's new tools that it is told to, and return their keys.
+    """Reject a server's new tools that its two lists leave out, and return their keys.
 
     What an operator decides about them later counts: they are never rejected again.
     """

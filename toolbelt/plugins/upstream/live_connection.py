@@ -61,8 +61,8 @@ class LiveConnection:
 
     ``calls`` counts those that wait for an answer. A retired connection gets no new calls, and ends after the last
     answer. ``running_calls`` are these calls, with the features of their clients. ``failure`` is why the server was
-    given up, ``has_begun`` whether the handshake is over, and ``is_over`` whether its messages have ended. ``lists``
-    are the last answers to methods that list, as sent. ``output`` is what a process wrote that is not MCP, and
+    given up, ``has_begun`` whether the handshake has succeeded, and ``is_over`` whether its messages have ended.
+    ``lists`` are the last answers to methods that list, as sent. ``output`` is what a process wrote that is no MCP, and
     ``exit_code`` that of one that ended on its own. ``is_lost``: the server no longer knows its session.
     ``subscribed`` are the resources whose updates it was asked for, up to 2025-11-25.
     """
