@@ -14,6 +14,7 @@ from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control import dry_runs, impacts, writing
 from toolbelt.control.access import bulk, switches
+from toolbelt.control.agents import agents
 from toolbelt.control.config import belts
 from toolbelt.control.reports import told_conversations
 from toolbelt.core import effects
@@ -77,6 +78,7 @@ def test_a_conversation_that_is_told_nothing_is_noted_once(records: list[Any]):
 def test_what_a_conversation_was_told_is_shown_with_who_changed_it():
     token = ask("s1", None)
     switches.flip(writing.by("olive", via="api"), "ada", "reading", True)
+    agents.create(writing.by("oscar", via="api"), "eve")
     token = ask("s1", token)
     ask("s1", token)
     (one,) = told_conversations.of("ada")

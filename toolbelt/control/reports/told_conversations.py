@@ -46,7 +46,7 @@ def _entries(
         since = times.get(each.parent)
         names = {name for kind in each.changes.values() for name in kind}
         # A section of the policy is named by its kind and its key.
-        names |= {name.partition(" ")[2] for name in names}
+        names |= {name.partition(" ")[2] for name in names if " " in name}
         by = [
             act.actor
             for act in changes
