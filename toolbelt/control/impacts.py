@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
 from toolbelt.core import agents, catalog, effects, surface
 from toolbelt.core import sessions as conversations
@@ -59,9 +59,28 @@ def with_sessions(
 def by_agent(names: Collection[str]) -> dict[str, effects.Conversations]:
     """Return the live conversations of these agents, as if a change concerned all. Uses a fixed number of queries."""
     since = clock.now() - LIVE
-    return recorded_conversations.divided(
-        agent_sessions.live_of(names, since), recorded_conversations.live(names, since)
-    )
+    return _divided(agent_sessions.live_of(names, since), recorded_conversations.live(names, since))
+
+
+def _divided(
+    sessions: Mapping[str, Collection[str]], recorded: Iterable[recorded_conversations.Live]
+) -> dict[str, effects.Conversations]:
+    """Return, by agent, how many live conversations there are of each kind. ``sessions`` are the agents' live ones:
+    those that are not ``recorded`` rewrite.
+    """
+    named: dict[str, set[str]] = {}
+    counts: dict[str, list[int]] = {}
+    for each in recorded:
+        counts.setdefault(each.agent, [0, 0])[each.way == "words"] += 1
+        named.setdefault(each.agent, set()).add(each.session)
+    return {
+        agent: effects.Conversations(
+            continued=counts.get(agent, [0, 0])[0],
+            in_words=counts.get(agent, [0, 0])[1],
+            rewritten=len({*sessions.get(agent, ())}.difference(named.get(agent, ()))),
+        )
+        for agent in {*sessions, *counts}
+    }
 
 
 def _surface(stored: catalog.Catalog, agent: agents.Agent, session: conversations.Session) -> surface.Surface:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
-from django.db.models import Q, signals
+from django.db.models import signals
 
 from toolbelt import models
-from toolbelt.core import effects
 from toolbelt.store import clock
 
 # Restarts when the conversation asks again.
 MAX_AGE = dt.timedelta(days=14)
+
+# The most rows that are read for a page.
+MAX_ROWS = 5_000
 
 Way = Literal["append", "words"]
 
@@ -86,28 +87,6 @@ def live(agents: Collection[str], since: dt.datetime) -> list[Live]:
     return list(newest.values())
 
 
-def divided(
-    sessions: Mapping[str, Collection[str]], recorded: Iterable[Live]
-) -> dict[str, effects.Conversations]:
-    """Return, by agent, how many live conversations there are of each kind. ``sessions`` are the agents' live ones:
-    those that are not ``recorded`` rewrite.
-    """
-    ways: dict[str, dict[str, Way]] = {}
-    counts: dict[str, list[int]] = {}
-    for each in recorded:
-        count = counts.setdefault(each.agent, [0, 0])
-        count[each.way == "words"] += 1
-        ways.setdefault(each.agent, {})[each.session] = each.way
-    return {
-        agent: effects.Conversations(
-            continued=counts.get(agent, [0, 0])[0],
-            in_words=counts.get(agent, [0, 0])[1],
-            rewritten=len({*sessions.get(agent, ())}.difference(ways.get(agent, ()))),
-        )
-        for agent in {*sessions, *counts}
-    }
-
-
 def latest(agent: str, maximum: int) -> list[Conversation]:
     """Return the conversations that asked last, with what each was told. Uses two queries."""
     stored = models.Told.objects.filter(agent=agent)
@@ -119,9 +98,11 @@ def latest(agent: str, maximum: int) -> list[Conversation]:
         if row.chain not in passed or row.session:
             found.setdefault((row.session, "" if row.session else row.chain), row)
     chosen = list(found.values())[:maximum]
-    # All of a session; of the others, all, because their chains may begin alike.
-    of_sessions = stored.filter(Q(session__in={row.session for row in chosen})).order_by("-entry", "-at")
-    by_chain = {(row.session, row.chain): row for row in of_sessions}
+    # All of a session; of the others, all, because their chains may begin alike. The latest, if there are too many.
+    rows = stored.filter(session__in={row.session for row in chosen}).order_by("-at")[:MAX_ROWS]
+    by_chain = {
+        (row.session, row.chain): row for row in sorted(rows, key=lambda row: row.entry, reverse=True)
+    }
     return [
         Conversation(
             session=row.session,
@@ -145,9 +126,7 @@ def _branch(row: models.Told, by_chain: Mapping[tuple[str, str], models.Told]) -
 
 
 def _value(row: models.Told) -> Told:
-    changes = json.loads(row.changes) if isinstance(row.changes, str) else row.changes
-    values = {name: getattr(row, name) for name in Told._fields}
-    return Told(**{**values, "changes": changes})
+    return Told(**{name: getattr(row, name) for name in Told._fields})
 
 
 def _agent_deleted(instance: models.Agent, **_: Any) -> None:
