@@ -190,7 +190,7 @@ def _scope(fields: spellings.Fields, names: set[str]) -> _Scope:
     # Gemini CLI has them in `mcp`, beside mcpServers.
     if isinstance(fields.document.get("mcp"), Mapping):
         beside = fields.inside("mcp")
-        off.update(map(str, _list(beside.take("excluded"))))
+        off.update(map(str, spellings.items(beside.take("excluded"))))
         if "allowed" in beside.document and isinstance(beside.take("allowed"), list):
             off |= names - {*map(str, beside.document["allowed"])}
     return _Scope(fields, frozenset(off))
@@ -281,10 +281,12 @@ def _setting(key: str, settings: Any) -> str:
         setting.get("default") if isinstance(setting, Mapping) and not setting.get("sensitive") else None
     )
     is_plain = (
-        isinstance(default, str | int | float) and "{" not in _text(default) and "}" not in _text(default)
+        isinstance(default, str | int | float)
+        and "{" not in spellings.text(default)
+        and "}" not in spellings.text(default)
     )
     name = re.sub(r"\W+", "_", key, flags=re.ASCII).upper()
-    return f"${{{name}:-{_text(default)}}}" if is_plain else f"${{{name}}}"
+    return f"${{{name}:-{spellings.text(default)}}}" if is_plain else f"${{{name}}}"
 
 
 def _connection(name: str, fields: spellings.Fields) -> ClientServer:
@@ -299,7 +301,7 @@ def _connection(name: str, fields: spellings.Fields) -> ClientServer:
         ("command", command or ""),
         ("url", url or ""),
         ("cwd", cwd or ""),
-        *((f"args[{number}]", arg) for number, arg in enumerate(_list(args))),
+        *((f"args[{number}]", arg) for number, arg in enumerate(spellings.items(args))),
         *((f"env.{key}", value) for key, value in _pairs(env)),
         *((f"headers.{key}", value) for key, value in _pairs(headers)),
     ]
@@ -320,11 +322,11 @@ def _connection(name: str, fields: spellings.Fields) -> ClientServer:
     return ClientServer(
         name=name,
         command=str(command),
-        args=tuple(map(_text, _list(args))),
-        env={key: _text(value) for key, value in _pairs(env)},
+        args=tuple(map(spellings.text, spellings.items(args))),
+        env={key: spellings.text(value) for key, value in _pairs(env)},
         cwd=str(cwd or ""),
         url=str(url or ""),
-        headers={key: _text(value) for key, value in _pairs(headers)},
+        headers={key: spellings.text(value) for key, value in _pairs(headers)},
         timeout=_seconds(fields),
         secrets=secrets,
         notes=notes,
@@ -405,11 +407,3 @@ def _label(value: Any) -> str:
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
     yield from value.items() if isinstance(value, Mapping) else ()
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

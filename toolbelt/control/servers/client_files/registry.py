@@ -42,11 +42,11 @@ def read(entry: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _remote(remotes: Any) -> dict[str, Any] | None:
-    given = [remote for remote in _list(remotes) if isinstance(remote, Mapping)]
+    given = [remote for remote in spellings.items(remotes) if isinstance(remote, Mapping)]
     # The old transport last: a server may offer both.
     for remote in sorted(given, key=lambda remote: remote.get("type") == "sse"):
         if remote.get("type") in ("streamable-http", "http", "sse"):
-            headers, secrets = inputs(_list(remote.get("headers")))
+            headers, secrets = inputs(spellings.items(remote.get("headers")))
             url, missing = _filled(str(remote.get("url") or ""), remote.get("variables"))
             problem = f"Its URL needs a value for {{{missing}}}: write it in the file." if missing else ""
             return {"url": url, "headers": headers, "secrets": secrets, "problem": problem}
@@ -68,9 +68,11 @@ def _of_package(package: Mapping[str, Any]) -> dict[str, Any] | None:
         }
     kind = str(package.get("registryType") or package.get("registry_name") or "").lower()
     identifier, version = str(package.get("identifier") or package.get("name") or ""), package.get("version")
-    env, secrets = inputs(_list(package.get("environmentVariables") or package.get("environment_variables")))
-    arguments, missing = _arguments(_list(package.get("packageArguments")))
-    before, missing_before = _arguments(_list(package.get("runtimeArguments")))
+    env, secrets = inputs(
+        spellings.items(package.get("environmentVariables") or package.get("environment_variables"))
+    )
+    arguments, missing = _arguments(spellings.items(package.get("packageArguments")))
+    before, missing_before = _arguments(spellings.items(package.get("runtimeArguments")))
     if kind == "oci":
         reference = identifier if ":" in identifier or not version else f"{identifier}:{version}"
         passed = [word for key in env for word in ("-e", key)]
@@ -106,7 +108,7 @@ def inputs(entries: list[Any]) -> tuple[dict[str, str], frozenset[str]]:
             and not _is_marked(entry, "isSecret", "secret")
         ):
             continue
-        values[entry["name"]] = _text(value if value is not None else "")
+        values[entry["name"]] = spellings.text(value if value is not None else "")
         if value is None or _is_marked(entry, "isSecret", "secret"):
             secrets.add(entry["name"])
     return values, frozenset(secrets)
@@ -132,7 +134,9 @@ def _arguments(entries: list[Any]) -> tuple[list[str], list[str]]:
             missing += [name or "without a name"] if entry.get("isRequired") else []
             continue
         words += [name] if is_named else []
-        text, unfilled = _filled(_text(value), entry.get("variables")) if value is not None else ("", "")
+        text, unfilled = (
+            _filled(spellings.text(value), entry.get("variables")) if value is not None else ("", "")
+        )
         if unfilled and name in ("-e", "--env"):
             # A variable for a container: its value is to be set.
             variable = text.partition("=")[0]
@@ -150,7 +154,7 @@ def _filled(text: str, variables: Any) -> tuple[str, str]:
         definition = entry if isinstance(entry, Mapping) else {}
         value = definition.get("value", definition.get("default"))
         if value is not None:
-            text = text.replace(f"{{{name}}}", _text(value))
+            text = text.replace(f"{{{name}}}", spellings.text(value))
         elif f"{{{name}}}" in text:
             missing = missing or name
     return text, missing
@@ -158,11 +162,3 @@ def _filled(text: str, variables: Any) -> tuple[str, str]:
 
 def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
     yield from value.items() if isinstance(value, Mapping) else ()
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -127,3 +127,13 @@ def is_on(value: Any) -> bool | None:
     words = {"true": True, "yes": True, "on": True, "1": True, "enabled": True, "active": True}
     words |= dict.fromkeys(("false", "no", "off", "0", "disabled", "inactive"), False)
     return words.get(str(value).strip().lower())
+
+
+def text(value: Any) -> str:
+    """Return a value as the text that a client would pass on."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def items(value: Any) -> list[Any]:
+    """Return a list; empty if the value is none."""
+    return value if isinstance(value, list) else []
