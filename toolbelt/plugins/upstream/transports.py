@@ -289,8 +289,8 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             ask = self._asking(request, check)
             if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
                 response.stream = _Events(response.stream, check, ask)
-            elif check is not None and request.method == "POST" and response.status_code == 200:
-                response.stream = _Answer(response.stream, check.request_id, ask)
+            elif request.method == "POST" and response.status_code == 200:
+                response.stream = _Answer(response.stream, check.request_id if check else _id_of(request), ask)
             else:
                 response.stream = _Limited(response.stream)
             if request.method == "GET" and _has_session(request):
@@ -515,9 +515,14 @@ def _documents(body: bytes) -> Iterator[dict[str, Any]]:
             yield document
 
 
+def _id_of(request: httpx2.Request) -> Any:
+    """Return the id of a request that is no call, such as the probe; None if it has none."""
+    return next((document.get("id") for document in _documents(request.content)), None)
+
+
 def _with_id(body: bytes, id_: Any) -> bytes:
     """Return an answer with the id of its request: it answers no other, whatever id the server gives."""
-    if re.search(rb'"id"\s*:\s*"?%s\b' % re.escape(str(id_).encode()), body):
+    if id_ is None or re.search(rb'"id"\s*:\s*"?%s\b' % re.escape(str(id_).encode()), body):
         return body
     try:
         document = json.loads(body)
@@ -555,7 +560,7 @@ class _Limited(httpx2.AsyncByteStream):
 
 
 class _Answer(_Limited):
-    """The answer to a request of a call."""
+    """The answer to a request."""
 
     def __init__(self, inner: Any, id_: Any, ask: Ask | None) -> None:
         super().__init__(inner)
