@@ -13,6 +13,7 @@ import pytest
 import yaml
 from django.core.management import CommandError, call_command
 
+from tests.control import sample_server
 from tests.control.conftest import BELT, operator, stored
 from toolbelt.control.access import tools_config
 from toolbelt.control.catalog import entries
@@ -40,6 +41,16 @@ def write(tmp_path: Path) -> Any:
         return str(file)
 
     return write
+
+
+def test_an_export_of_decisions_plans_no_change(tmp_path: Path) -> None:
+    file = tmp_path / "belt.yaml"
+    entries.change(sample_server.OPERATOR, "tool", "git__push", {"blocked": True, "approved": "2:sha256:0"})
+
+    assert belt("export", str(file), "--decisions") == f"Wrote {file} (10 entries).\n"
+    assert "- {key: git__push, plugin: git, blocked: true, approved: '2:sha256:0'}\n" in file.read_text()
+    assert "description: Push." not in file.read_text()
+    assert "0 to create, 0 to change, 10 unchanged." in belt("plan", str(file))
 
 
 ADA = {"key": "ada", "tools_config": {"pushing": True}}

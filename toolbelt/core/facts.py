@@ -35,6 +35,13 @@ LISTED_FIELDS = frozenset(
         *("details", "upstream_name", "repairs"),
     }
 )
+# Those that models and people read. The others, with the key, say which of the source's tools it is.
+TEXTS = LISTED_FIELDS - {"kind", "upstream_name"}
+# What a review decides of a tool, and the texts of the version that was approved.
+REVIEWED_FIELDS = frozenset({"seen", "approved", "details_approved", "approved_version"})
+# What operators decide of a toolkit in code; everything else belongs to the code.
+DECIDED_OF_CODE_TOOLKITS = frozenset({"key", "plugin", "blocked"})
+_TEXTS_OF_CODE_PLUGINS = frozenset({"title", "description"})
 _APPEAR, _UPDATE = "appear", "update"
 ACTIONS = frozenset(
     {
@@ -110,6 +117,47 @@ def with_observed(kind: str, entry: Entry, stored: Entry | None) -> dict[str, An
     if not joined.get("in_code"):
         states.pop("not_running", None)
     return joined | states
+
+
+def is_by_decisions(kind: str, entry: Entry) -> bool:
+    """Return whether an entry of something that a source lists has only what was decided about it, and no text."""
+    given = {name for name, value in entry.items() if value is not None}
+    match kind:
+        case "tool":
+            return bool(entry.get("plugin")) and given.isdisjoint({*TEXTS, "approved_version"})
+        case "toolkit":
+            return bool(entry.get("plugin")) and given <= DECIDED_OF_CODE_TOOLKITS
+        case "plugin":
+            return entry.get("in_code") is True and given.isdisjoint(_TEXTS_OF_CODE_PLUGINS)
+    return False
+
+
+def with_texts(kind: str, entry: Entry, stored: Entry | None, *, is_listed: bool = False) -> dict[str, Any]:
+    """Return an entry that has only decisions with the texts that are stored of it; others as they are.
+
+    A tool keeps its review as well if the entry has no part of that: no one approves a tool by leaving out its review.
+    One that is not stored is not offered yet if a server or code lists the tools of its plugin (``is_listed``).
+    """
+    if not is_by_decisions(kind, entry):
+        return dict(entry)
+    if stored is None:
+        is_absent = kind == "tool" and is_listed and entry.get("kind") != "elicitation"
+        return {**entry, "retired": True} if is_absent else dict(entry)
+    if kind != "plugin" and stored.get("plugin") != entry["plugin"]:
+        return dict(entry)
+    given = {name: value for name, value in entry.items() if value is not None}
+    match kind:
+        case "plugin":
+            kept = _TEXTS_OF_CODE_PLUGINS
+        case "toolkit":
+            kept = frozenset(stored) - DECIDED_OF_CODE_TOOLKITS
+        case _:
+            kept = LISTED_FIELDS
+            if REVIEWED_FIELDS.isdisjoint(given):
+                kept = kept | REVIEWED_FIELDS
+            elif given.get("approved") == stored.get("approved"):
+                kept = kept | {"approved_version"}
+    return {name: stored[name] for name in kept if name in stored} | given
 
 
 def _is_state(name: str, value: Any) -> bool:

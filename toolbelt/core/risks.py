@@ -47,8 +47,10 @@ def raised(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Risk, R
 
 
 def is_restated(tool: catalog.Tool) -> bool:
-    """Return whether the tool states another risk than its approved version, while another version waits."""
-    return bool(tool.approved_version) and _approved(tool) != stated(tool)
+    """Return whether the tool states another risk than its approved version, while another version waits. Of a version
+    that a belt approved by its hash alone, no risk is known.
+    """
+    return bool(schema.mapping(tool.approved_version, {})) and _approved(tool) != stated(tool)
 
 
 def tools_with(stored: catalog.Catalog, risk: catalog.DeniedRisk) -> frozenset[str]:

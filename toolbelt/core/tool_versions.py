@@ -158,6 +158,14 @@ def is_rejected(tool: catalog.Tool) -> bool:
     return tool.approved.startswith(REJECTED) and is_version(tool, tool.approved.removeprefix(REJECTED))
 
 
+def is_only_named(tool: catalog.Tool) -> bool:
+    """Return whether nothing is stored of what the source of the tool states: a belt or an adopted file named it, and
+    the source has not listed or declared it since.
+    """
+    stated = (tool.title, tool.description, tool.output_schema, tool.annotations, tool.details)
+    return not any(stated) and tool.input_schema == schema.EMPTY_TEXT and not tool.declared_versions
+
+
 def awaits_review(tool: catalog.Tool) -> bool:
     """Return whether a plugin's tool awaits a decision, by what is stored of it: nothing is hashed.
 

@@ -182,6 +182,48 @@ class _Reader(_LOADER):  # type: ignore[misc,valid-type]
         return str(event.tag)
 
 
+class _Decisions(_DUMPER):  # type: ignore[misc,valid-type]
+    """A writer of decisions: a line for each, so that a change of one is a change of one line."""
+
+    def text(self, text: str) -> Any:
+        """Return a text of several lines as these lines."""
+        return self.represent_scalar(_TAG + "str", text, style="|" if "\n" in text else None)
+
+    def listed(self, entry: _OneLine) -> Any:
+        """Return an entry on a line of its own."""
+        return self.represent_mapping(_TAG + "map", entry.items(), flow_style=True)
+
+
+class _OneLine(dict[str, Any]):
+    """What was decided about something that a source lists."""
+
+
+_Decisions.add_representer(str, _Decisions.text)
+_Decisions.add_representer(_OneLine, _Decisions.listed)
+
+
+def write_decisions(document: Mapping[str, Any], form: Form) -> str:
+    """Return a belt with decisions only as text with one decision a line."""
+    if form == "json":
+        return write(document, form)
+    short = {
+        section: [_OneLine(entry) if _is_short(entry) else entry for entry in entries]
+        for section, entries in document.items()
+    }
+    return "\n".join(
+        yaml.dump({section: entries}, Dumper=_Decisions, sort_keys=False, allow_unicode=True, width=10**6)
+        for section, entries in short.items()
+    )
+
+
+def _is_short(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and "plugin" in entry
+        and all(not isinstance(value, dict | list) and "\n" not in str(value) for value in entry.values())
+    )
+
+
 def write(document: Mapping[str, Any], form: Form) -> str:
     """Return a belt as text."""
     if form == "json":

@@ -1,7 +1,8 @@
 """Import and export of the whole configuration as one file.
 
 A belt has what was decided. What was observed (:mod:`toolbelt.core.facts`) is not exported, and an import keeps what is
-stored of it: an older belt that has it is accepted, with a note for each field that is ignored.
+stored of it: an older belt that has it is accepted, with a note for each field that is ignored. An entry of something
+that a source lists may leave out all of its texts (:mod:`toolbelt.control.config.belt_decisions`): they stay then.
 """
 
 from __future__ import annotations
@@ -222,20 +223,40 @@ def import_(
 
 
 def _with_observed(document: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the belt with what is observed in what is stored, instead of what was observed when it was exported."""
+    """Return the belt with what is observed in what is stored, instead of what was observed when it was exported, and
+    with the texts of entries that have only decisions.
+    """
     joined = dict(document)
+    listed = {
+        str(plugin.get("name"))
+        for plugin in (*(stored.get("plugins") or ()), *_mappings(document.get("plugins")))
+        if plugin.get("upstream") or plugin.get("in_code")
+    }
     for section, kind in SECTIONS.items():
         written = document.get(section)
-        if kind not in facts.FIELDS or not isinstance(written, list):
+        if kind == "category" or not isinstance(written, list):
             continue
         now = {_name(kind, entry): entry for entry in stored.get(section, ())}
         joined[section] = [
-            facts.with_observed(kind, entry, now.get(str(entry.get(entries.name_field(kind)))))
+            _with_facts(kind, entry, now.get(str(entry.get(entries.name_field(kind)))), listed)
             if isinstance(entry, Mapping)
             else entry
             for entry in written
         ]
     return joined
+
+
+def _with_facts(
+    kind: str, entry: Mapping[str, Any], stored: Any, listed: Collection[str]
+) -> Mapping[str, Any]:
+    entry = facts.with_observed(kind, entry, stored)
+    return facts.with_texts(kind, entry, stored, is_listed=str(entry.get("plugin")) in listed)
+
+
+def _mappings(written: Any) -> Iterator[Mapping[str, Any]]:
+    for entry in written if isinstance(written, list) else ():
+        if isinstance(entry, Mapping):
+            yield entry
 
 
 def _ignored(document: Mapping[str, Any]) -> Iterator[errors.Problem]:

@@ -10,7 +10,7 @@ from typing import Any
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries, renaming
 from toolbelt.control.servers import approvals, client_plugins, rejections, tool_writes
-from toolbelt.core import belts, catalog, errors, schema, tool_versions
+from toolbelt.core import belts, catalog, errors, tool_versions
 from toolbelt.store import snapshots
 
 _VERSION = re.compile(re.escape(tool_versions.NUMBER) + "sha256:[0-9a-f]{64}")
@@ -173,7 +173,7 @@ def _declared(name: str, items: Mapping[str, approvals.ReviewItem]) -> dict[str,
     have no text that could be approved. Raise errors.Refused if there are no others.
     """
     is_of_client = snapshots.catalog().plugins[name].runner == "client"
-    named = [key for key, item in items.items() if is_of_client and _is_only_named(item.tool)]
+    named = [key for key, item in items.items() if is_of_client and _is_undeclared(item.tool)]
     if named and len(named) == len(items):
         raise errors.Refused(
             f"No program has declared {named[0]} yet, so there is nothing to approve: start it first."
@@ -181,9 +181,8 @@ def _declared(name: str, items: Mapping[str, approvals.ReviewItem]) -> dict[str,
     return {key: item for key, item in items.items() if key not in named}
 
 
-def _is_only_named(tool: catalog.Tool) -> bool:
-    is_empty = schema.mapping(tool.input_schema, schema.EMPTY) == schema.EMPTY
-    return is_empty and not tool.description and not tool.declared_versions and not tool.approved
+def _is_undeclared(tool: catalog.Tool) -> bool:
+    return tool_versions.is_only_named(tool) and not tool.approved
 
 
 def _write(write: writing.Write, name: str, changes: Mapping[str, Mapping[str, Any]], act: str) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.servers import running_tools, tool_writes
-from toolbelt.core import belts, catalog, errors, facts, limits
+from toolbelt.core import belts, catalog, errors, facts, limits, tool_versions
 from toolbelt.plugins import contract, info
 from toolbelt.store import audit, snapshots
 from toolbelt.store import plugins as rows
@@ -157,7 +157,9 @@ class _Sync:
     def tools(self, live: info.PluginInfo) -> None:
         """Synchronize the plugin's tools."""
         own_keys = self.stored.tools_of_plugin.get(live.name, ())
-        is_seen = not own_keys or self.stored.plugins[live.name].trusted
+        # Those that only a belt named were never offered.
+        is_first = all(tool_versions.is_only_named(self.stored.tools[key]) for key in own_keys)
+        is_seen = is_first or self.stored.plugins[live.name].trusted
         to_write = []
         for tool in live.tools:
             if tool_writes.is_taken(tool.name, live.name, self.stored, self.names):

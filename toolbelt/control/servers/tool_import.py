@@ -145,9 +145,12 @@ class ToolImporter:
         """Return the approved version of the tool, and its texts if the server lists something else now."""
         now = _as_read_now(now, definition)
         stored_version = tool_versions.version(now)
-        if tool_versions.is_rejected(now) and definition.version() == stored_version:
+        rejected = now.approved.removeprefix(tool_versions.REJECTED)
+        if rejected != now.approved and tool_versions.is_version(definition.tool(), rejected):
             return {"approved": now.approved} | ({} if now.seen else {"seen": False})
         is_preapproved = self._is_preapproved(definition)
+        if tool_versions.is_only_named(now) and now.seen and now.approved and not is_preapproved:
+            return self._named_approval(now, definition)
         if not now.seen and not is_preapproved:
             return {"seen": False}
         approved = definition.version() if is_preapproved else now.approved or stored_version
@@ -182,6 +185,17 @@ class ToolImporter:
                 return approval | {"approved_version": None}
             self.still_available.append(now.key)
         return approval | {"approved_version": dict(approved_fields)}
+
+    def _named_approval(self, now: catalog.Tool, definition: importing.Definition) -> dict[str, Any]:
+        """Return the approval of a tool that a belt named, with the version that is approved and without its texts."""
+        approval: dict[str, Any] = {"approved": now.approved}
+        if now.details_approved:
+            approval["details_approved"] = now.details_approved
+        if not tool_versions.is_version(definition.tool(), now.approved):
+            self.held.append(now.key)
+            # It awaits review, although no text is known to compare with.
+            approval["approved_version"] = {}
+        return approval
 
     def _is_preapproved(self, definition: importing.Definition) -> bool:
         """Return whether an operator approved this version before it was listed."""

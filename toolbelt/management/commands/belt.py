@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from django.core.management.base import CommandError, CommandParser
 
 from toolbelt.control import writing
-from toolbelt.control.config import belt_effects, belt_plans, belt_texts, belts
+from toolbelt.control.config import belt_decisions, belt_effects, belt_plans, belt_texts, belts
 from toolbelt.core import errors
 from toolbelt.management import belt_markdown, belt_preview, files, terminal
 
@@ -71,6 +71,12 @@ class Command(terminal.Command):
         parser.add_argument(
             "--replace", action="store_true", help="overwrite a file that exists already (export)"
         )
+        parser.add_argument(
+            "--decisions",
+            action="store_true",
+            help="only what was decided, one thing a line: no texts and schemas that servers, programs and code"
+            " state (export)",
+        )
         parser.add_argument("--reason", default="", help="a reason, for the audit log (import, apply)")
         parser.add_argument(
             "--only",
@@ -90,7 +96,7 @@ class Command(terminal.Command):
     def handle(self, *args: Any, act: str, file: str, **options: Any) -> None:
         """Run the action. An invalid belt is refused completely, with a line for each problem."""
         if act == "export":
-            self._export(file, replace=options["replace"])
+            self._export(file, replace=options["replace"], decisions=options["decisions"])
             return
         document = _read(file)
         if act in ("plan", "apply"):
@@ -162,13 +168,18 @@ class Command(terminal.Command):
         for warning in warnings:
             self.stderr.write(f"Warning: {warning}")
 
-    def _export(self, file: str, *, replace: bool) -> None:
+    def _export(self, file: str, *, replace: bool, decisions: bool) -> None:
         if file != "-" and not replace and Path(file).exists():
             raise CommandError(
                 f"{file} exists already. Choose another name, or add --replace to overwrite it."
             )
-        document = belts.export()
-        text = belt_texts.write(document, "json" if file.endswith(".json") else "yaml")
+        form: belt_texts.Form = "json" if file.endswith(".json") else "yaml"
+        if decisions:
+            document = belt_decisions.export()
+            text = belt_texts.write_decisions(document, form)
+        else:
+            document = belts.export()
+            text = belt_texts.write(document, form)
         if file == "-":
             self.stdout.write_yaml(text)
             return
