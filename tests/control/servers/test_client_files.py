@@ -532,6 +532,25 @@ def test_every_key_that_is_not_taken_over_is_named_without_its_value(
     assert "Zwei9" not in printed
 
 
+def test_null_is_read_as_absent_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = {
+        "mcpServers": {
+            "gone": None,
+            "web": {"url": "https://x.example/mcp", "headers": {"X-Team": None}, "timeout": None},
+            "x": {"command": "node", "args": ["--port", 3000, None, "a"], "env": {"A": None, "B": "c"}},
+        }
+    }
+    (tmp_path / "mcp.json").write_text(json.dumps(document))
+    call_command("mcp", "import", str(tmp_path / "mcp.json"))
+
+    printed = capsys.readouterr().out
+    connection = stored_connections()["x"]
+    assert (connection.args, dict(connection.env)) == (("--port", "3000", "a"), {"B": "c"})
+    assert "args[2], env.A are null" in printed
+    assert "headers.X-Team is null" in printed
+    assert "from the file: mcpServers.gone." in printed
+
+
 def test_a_key_is_named_without_what_is_hidden_or_secret_in_it() -> None:
     secret = "ghp_" + "a1B2" * 9
     server = converted({"url": "https://x.example/mcp", f"a\u202e{secret}": 1})

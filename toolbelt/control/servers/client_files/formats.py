@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolbelt.control.servers.client_files import registry, spellings, tool_lists
+from toolbelt.core import texts
 
 # Sections of servers. Of the second group, only what looks like a server is one: others call something else so.
 _SECTIONS = frozenset({"mcpservers", "contextservers", "remoteservers"})
@@ -229,12 +230,48 @@ def _is_server(entry: Any) -> bool:
 
 
 def _is_comment(name: str, entry: Any) -> bool:
-    return not isinstance(entry, Mapping) and name.startswith(("_", "/", "#", "$"))
+    """Return whether this is no server, but a remark, or what is left of one that its user took out."""
+    return entry is None or (not isinstance(entry, Mapping) and name.startswith(("_", "/", "#", "$")))
 
 
 def _read(name: str, entry: Any) -> ClientServer:
     if not isinstance(entry, Mapping):
         return ClientServer(name=name, problem="A server must be an object, {…}.")
+    nulls = [*_nulls(entry)]
+    server = _read_object(name, _without_nulls(entry))
+    if not nulls:
+        return server
+    note = f"{texts.listing(nulls)} {'is' if len(nulls) == 1 else 'are'} null, and left out."
+    return dataclasses.replace(server, notes=(*server.notes, note))
+
+
+def _nulls(value: Any, path: str = "") -> Iterator[str]:
+    """Yield the places of null in the lists and objects of a server, such as ``args[3]`` or ``env.PORT``.
+
+    A field of the server that is null is as good as none. A list with one is refused by some clients, and others pass
+    on less than is written.
+    """
+    pairs: list[tuple[str, Any]] = []
+    if isinstance(value, list):
+        pairs = [(f"{path}[{number}]", item) for number, item in enumerate(value)]
+    elif isinstance(value, Mapping):
+        pairs = [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]
+    for place, item in pairs:
+        if item is None and path:
+            yield spellings.shown_key(place)
+        yield from _nulls(item, place)
+
+
+def _without_nulls(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        case list():
+            return [_without_nulls(item) for item in value if item is not None]
+    return value
+
+
+def _read_object(name: str, entry: Mapping[str, Any]) -> ClientServer:
     if (of_registry := registry.read(entry)) is not None:
         return ClientServer(**of_registry)
     fields = spellings.Fields(entry)
@@ -297,7 +334,7 @@ def _connection(name: str, fields: spellings.Fields) -> ClientServer:
         _command(fields) if not url else ("", None, None, "", frozenset(), ())
     )
     headers = _headers(fields) if url else {}
-    texts = [
+    written = [
         ("command", command or ""),
         ("url", url or ""),
         ("cwd", cwd or ""),
@@ -305,7 +342,7 @@ def _connection(name: str, fields: spellings.Fields) -> ClientServer:
         *((f"env.{key}", value) for key, value in _pairs(env)),
         *((f"headers.{key}", value) for key, value in _pairs(headers)),
     ]
-    wrong = next((path for path, text in texts if not isinstance(text, str | int | float)), "")
+    wrong = next((path for path, text in written if not isinstance(text, str | int | float)), "")
     problem = ""
     if args is not None and not isinstance(args, list):
         problem = "Its arguments must be a list."
@@ -352,9 +389,6 @@ def _command(fields: spellings.Fields) -> tuple[Any, Any, Any, Any, frozenset[st
         notes.append("Its command was a whole line: it is split into words.")
     if isinstance(env, list) and all(isinstance(item, Mapping) for item in env):
         env, secrets = registry.inputs(env)
-    if isinstance(env, Mapping):
-        # A client removes such a variable.
-        env = {key: value for key, value in env.items() if value is not None}
     if isinstance(keys := fields.take("env_keys"), list):
         env = {**{str(key): f"${{{key}}}" for key in keys}, **(env if isinstance(env, Mapping) else {})}
     if not command and isinstance(image := fields.take("image"), str) and image:
@@ -381,7 +415,7 @@ def _headers(fields: spellings.Fields) -> Any:
     given = [value for _, value in fields.take_all(*_HEADERS)]
     if not all(isinstance(value, Mapping) for value in given):
         return given
-    headers = {name: value for part in given for name, value in part.items() if value is not None}
+    headers = {name: value for part in given for name, value in part.items()}
     named = fields.take("env_http_headers")
     headers |= {header: f"${{{value}}}" for header, value in _pairs(named)}
     if isinstance(bearer := fields.take("bearer_token_env_var"), str):

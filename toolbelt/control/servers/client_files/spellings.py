@@ -93,9 +93,8 @@ class Fields:
         self._used.add(key)
 
     def unused(self) -> list[str]:
-        """Return the keys with a value that were not used, each with its place, such as ``mcp.inputs``."""
-        given = (key for key, value in self.document.items() if value is not None)
-        own = [shown_key(self._path + key) for key in given if key not in self._used]
+        """Return the keys that were not used, each with its place, such as ``mcp.inputs``."""
+        own = [shown_key(self._path + key) for key in self.document if key not in self._used]
         return own + [key for part in self._inner.values() for key in part.unused()]
 
     _is_embedded = False
