@@ -69,6 +69,23 @@ def test_server_info_and_rejected_tools_are_shown(plugin_manager: Client, viewer
     assert open_page(viewer).stderr is None
 
 
+def test_names_that_are_rejected_in_advance_are_shown_until_and_after_they_are_listed(
+    viewer: Client, belt: None
+) -> None:
+    servers.add()
+    models.Plugin.objects.update(reject_tools=["write", "rm*"], reject_all_but=["read", "find"])
+    servers.answer(servers.READ, servers.WRITE)
+
+    assert [*open_page(viewer).rejections] == [
+        ("Rejected when first listed", "write, rm*"),
+        ("Rejected when first listed", "all but read, find"),
+        ("Not listed yet", "rm*, find"),
+    ]
+    details = facts(viewer)
+    assert details["Rejected when first listed"] == "all but read, find"
+    assert details["Not listed yet"] == "rm*, find"
+
+
 def test_a_command_server_shows_the_shell_command_instead_of_a_form(
     plugin_manager: Client, belt: None
 ) -> None:

@@ -25,6 +25,13 @@ def matches(name: str, patterns: Iterable[str]) -> bool:
     return any(pattern == name or ("*" in pattern and _form(pattern).fullmatch(name)) for pattern in patterns)
 
 
+def not_listed(plugin: catalog.Plugin, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the patterns of both lists that no tool with one of the server's names for them matches yet."""
+    listed = [*names]
+    patterns = dict.fromkeys((*plugin.reject_tools, *plugin.reject_all_but))
+    return tuple(pattern for pattern in patterns if not any(matches(name, [pattern]) for name in listed))
+
+
 @functools.lru_cache(1_024)
 def _form(pattern: str) -> Any:
     return re2.compile("(?s)" + ".*".join(map(re2.escape, pattern.split("*"))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
+from collections.abc import Iterable
 
 from django.contrib.auth.decorators import permission_required
 from django.http import HttpResponse
@@ -17,6 +18,7 @@ from toolbelt.control.catalog import blocking
 from toolbelt.control.people import rights
 from toolbelt.control.servers import instructions, plugin_overview
 from toolbelt.core import belts, catalog, connections, effects, errors
+from toolbelt.core.imported import rejections
 from toolbelt.runtime import plugins as running
 from toolbelt.runtime import secrets
 from toolbelt.runtime.upstream import process_connections
@@ -29,6 +31,7 @@ from toolbelt.web.review import instructions as instructions_view
 # The most tools that are shown at first; the others are shown on request.
 MAX_TOOLS = 100
 MAX_REMOVED = 40
+MAX_REJECTIONS = 40
 MAX_PROBLEM_LENGTH = 400
 _SHARED_BY = {
     "": "Shared by everyone, or one for each session if the server uses session ids",
@@ -155,6 +158,7 @@ class _Page(pieces.Page):
             (tool, closed, explanations.of(closed), detail.users.get(tool.key, ())) for tool, closed in shown
         ]
         self.more_tools = max(0, len(offered) - maximum)
+        self.rejections = _rejections(plugin, provider.tools)
         self.source = running_plugin.source if running_plugin else ""
         problems = [
             *(listed.problems if listed else ()),
@@ -220,6 +224,21 @@ def _replace_command(connection: connections.Connection, name: str) -> str:
         ["mcp", "add", name, "--replace", *options, "--command", connection.command, *connection.args]
     )
     return f"{conf.COMMAND} {arguments}"
+
+
+def _rejections(plugin: catalog.Plugin, tools: Iterable[catalog.Tool]) -> tuple[tuple[str, str], ...]:
+    """Return what is rejected when the server first lists it, and which of these names it has not yet listed."""
+    names = [catalog.name_at_server(tool, plugin.namespace) for tool in tools if tool.kind == "tool"]
+    facts = (
+        ("Rejected when first listed", "", plugin.reject_tools),
+        ("Rejected when first listed", "all but ", plugin.reject_all_but),
+        ("Not listed yet", "", rejections.not_listed(plugin, names)),
+    )
+    return tuple(
+        (label, before + words.listing(patterns, MAX_REJECTIONS))
+        for label, before, patterns in facts
+        if patterns
+    )
 
 
 def _message(problem: errors.Problem) -> str:
