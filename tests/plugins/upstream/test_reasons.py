@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mcp
 import mcp_types
 import pydantic
 import pytest
@@ -36,3 +37,25 @@ def test_an_answer_that_the_client_refuses_is_explained_by_its_fields() -> None:
 
     assert reason.startswith("The server's answer is not valid in MCP (protocolVersion, capabilities.tools")
     assert "input" not in reason
+
+
+@pytest.mark.parametrize(
+    ("answer", "what"),
+    [
+        ("\ufeff{}", "JSON"),
+        ("event: message", "JSON"),
+        ("[{}]", "an MCP message"),
+        ('{"id": 2}', "an MCP message"),
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_explained_without_the_words_of_a_library(
+    answer: str, what: str
+) -> None:
+    with pytest.raises(pydantic.ValidationError) as refused:
+        mcp_types.jsonrpc_message_adapter.validate_json(answer)
+    error = mcp.MCPError(mcp_types.PARSE_ERROR, f"Failed to parse JSON response: {refused.value}")
+
+    reason = reasons.describe(error, connections.Connection(url="https://tools.test/mcp"))
+
+    assert reason == reasons.UNREADABLE.format(what)
+    assert reasons.message(mcp.MCPError(mcp_types.PARSE_ERROR, "Its own words")) == "Its own words"

@@ -152,10 +152,7 @@ class LiveConnection:
         is_closed = is_over and error.code == mcp_types.CONNECTION_CLOSED
         if is_closed or last.status in _AWAY:
             return UnreachableError(self.why(error, settings, last))
-        message = cleaning.text(error.message, reasons.MAX_LENGTH) or "The server refused the call."
-        if error.code == mcp_types.PARSE_ERROR and "validation error" in message:
-            # The words of a library.
-            message = "The server's answer cannot be read."
+        message = cleaning.text(reasons.message(error), reasons.MAX_LENGTH) or "The server refused the call."
         return contract.ToolError(reasons.of_status(last.status, last.retry_after, message))
 
     def why(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from typing import Any
 
 from toolbelt.core import connections, errors
 from toolbelt.core.imported import cleaning
@@ -12,6 +13,7 @@ from toolbelt.plugins import lifecycle
 MAX_LENGTH = 1_000
 MAX_RETRY_AFTER = 40
 MAX_FIELDS = 5
+UNREADABLE = "The server's answer cannot be read: it is not {}."
 
 
 def describe(
@@ -63,11 +65,23 @@ def describe(
             # The client's own words, about the revision for example.
             reason = str(error) or type(error).__name__
         case _:
-            # The message of the client's own errors is the server's or the client's explanation.
-            reason = str(error) if hasattr(error, "error") else lifecycle.described(error)
+            reason = message(error) if hasattr(error, "error") else lifecycle.described(error)
     reason = of_status(http_status, retry_after, reason)
     reason = cleaning.line(reason, MAX_LENGTH).rstrip(".") + "."
     return f"{reason} It wrote last: {last}" if last else reason
+
+
+def message(error: Any) -> str:
+    """Return the message of an error that the server answered, or that the client raised in its place.
+
+    The client quotes its library about an answer that it cannot read: several lines, with the input.
+    """
+    import mcp_types
+
+    text = str(error)
+    if error.error.code != mcp_types.PARSE_ERROR or "validation error" not in text:
+        return text
+    return UNREADABLE.format("JSON" if "[type=json_invalid" in text else "an MCP message")
 
 
 def of_status(status: int, retry_after: str, reason: str) -> str:
