@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any, Protocol
 COMPARED = ("content", "structuredContent", "isError", "_meta")
 # What Toolbelt adds to the result of a call that failed.
 REFUSAL = "toolbelt/refusal"
+# Longer than anything here takes, on a machine that does much else.
+SECONDS_TO_COMPLETE = 60
 
 # The outcomes of a call, as the table counts them.
 EQUAL = "byte-equal"
@@ -35,7 +38,8 @@ class Call:
     ``captures`` are patterns with one group, by name: later calls use the captured text of their side as ``{name}``.
     ``varied``: the call only reads, so it is repeated with arguments that the schema does not expect. ``differs``
     is the reason why the two results are meant to differ. ``of_screen``: the server's screen makes the call, with the
-    server's own name for the tool.
+    server's own name for the tool. The call is repeated until its result contains ``until``, because what it asks for
+    takes its time.
     """
 
     tool: str
@@ -44,6 +48,7 @@ class Call:
     varied: bool = False
     differs: str = ""
     of_screen: bool = False
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +58,7 @@ class Server:
     ``normalised`` describes what differs between runs: a pattern in the result's canonical JSON, and its replacement.
     ``unlisted`` are tools that Toolbelt does not offer, with the reason. ``varying`` are tools whose description
     differs between processes of the server. ``prompts`` are requested with these arguments, and ``uris`` are read in
-    addition to the listed resources.
+    addition to the listed resources. ``options`` are options of ``mcp add``, such as the server's own limits.
     """
 
     name: str
@@ -68,6 +73,7 @@ class Server:
     varying: Sequence[str] = ()
     prompts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     uris: Sequence[str] = ()
+    options: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +106,13 @@ def results(
     for call, _ in script(server, tools):
         name = call.tool if call.of_screen else f"{prefix}{call.tool}"
         params = {"name": name, "arguments": _fill_in(call.arguments, captured)}
-        response = side.request("tools/call", params)
-        text = json.dumps(response.get("result"), ensure_ascii=False)
+        end = time.monotonic() + SECONDS_TO_COMPLETE
+        while True:
+            response = side.request("tools/call", params)
+            text = json.dumps(response.get("result"), ensure_ascii=False)
+            if call.until in text or time.monotonic() > end:
+                break
+            time.sleep(0.1)
         for name, pattern in call.captures.items():
             match = re.search(pattern, text)
             assert match, f"{server.name}: {call.tool} has no {name} in its result: {text[:600]}"

@@ -154,7 +154,7 @@ def _added_to_toolbelt(
     """Connect Toolbelt to a server, for a single agent; yield that agent's connection, in a new session."""
     key = _key(server)
     variables = [part for name, value in server.env.items() for part in ("--env", f"{name}={value}")]
-    options = ["--namespace", key, "--trust", "--timeout", "120", *more]
+    options = ["--namespace", key, "--trust", "--timeout", "120", *server.options, *more]
     command = ["--cwd", str(WORK), *variables, "--command", *server.command]
     with contextlib.ExitStack() as stack:
         connection = ["--url", stack.enter_context(gateway())] if gateway else command

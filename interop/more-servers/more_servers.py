@@ -8,10 +8,13 @@ from pathlib import Path
 from comparing import Call, Server
 from published import NODE_PACKAGES, PYTHON_PROGRAMS
 
-# The smallest file that is a PDF, without a table of its objects.
+# The most that the PDF server reads at once.
+PDF_BYTES = 524_288
+# A small PDF, without a table of its objects, and with a comment that makes it larger than what is read at once.
 PDF = (
     "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
-    "3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj\ntrailer<</Root 1 0 R>>\n"
+    "3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj\n%" + "x" * PDF_BYTES + "\n"
+    "trailer<</Root 1 0 R>>\n"
 )
 CORTEX = NODE_PACKAGES / "@temporal-cortex/cortex-mcp-linux-x64/bin/cortex-mcp"
 
@@ -155,6 +158,7 @@ def _pdf(work: Path) -> Server:
             Call(tool="interact", arguments={**view, "action": "navigate", "page": 1}),
             from_screen("poll_pdf_commands", **view),
             from_screen("read_pdf_bytes", url=url, byteCount=8),
+            from_screen("read_pdf_bytes", url=url, byteCount=PDF_BYTES),
             from_screen("read_pdf_bytes", url=url, byteCount="many"),
             from_screen("submit_page_data", requestId="none", pages=[]),
             from_screen("submit_save_data", requestId="none", data="eA=="),
@@ -162,6 +166,8 @@ def _pdf(work: Path) -> Server:
             from_screen("save_pdf", url=url, data="eA=="),
             Call(tool="display_pdf", arguments={"url": "/none.pdf"}),
         ],
+        # Its screen has 4.4 MB, and what it reads for the screen is a third larger as base64.
+        options=["--resource-bytes", "4500000", "--result-bytes", str(PDF_BYTES * 3 // 2)],
         normalised={"times of changes": (r'"mtimeMs": [\d.]+', '"mtimeMs": <time>')},
     )
 

@@ -17,6 +17,8 @@ BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 )
+# More bytes than a result may have by default; as base64, they are a third more.
+LARGE = 1_500_000
 TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 CLOCK = {"times of day": (TIME, "<time>")}
 
@@ -213,6 +215,7 @@ def _desktop_commander(work: Path) -> Server:
         Call(tool="write_file", arguments={**path("b.txt"), "content": "more\n", "mode": "append"}),
         Call(tool="read_file", arguments={**path("b.txt"), "offset": 0, "length": 10}, varied=True),
         Call(tool="read_file", arguments=path("dot.png")),
+        Call(tool="read_file", arguments=path("large.png")),
         Call(
             tool="read_multiple_files",
             arguments={"paths": [str(work / "a.txt"), str(work / "no")]},
@@ -229,7 +232,11 @@ def _desktop_commander(work: Path) -> Server:
             arguments={**path("."), "pattern": "a.txt", "searchType": "files"},
             captures={"search": r"(search_\d+_\d+)"},
         ),
-        Call(tool="get_more_search_results", arguments={"sessionId": "{search}"}),
+        Call(
+            tool="get_more_search_results",
+            arguments={"sessionId": "{search}"},
+            until="Status: COMPLETED",
+        ),
         Call(tool="list_searches"),
         Call(tool="stop_search", arguments={"sessionId": "{search}"}),
         Call(
@@ -264,8 +271,10 @@ def _desktop_commander(work: Path) -> Server:
         files={
             "a.txt": "one\ntwo\nthree\n",
             "dot.png": PNG,
+            "large.png": PNG + bytes(LARGE),
             ".claude-server-commander/config.json": json.dumps(settings),
         },
+        options=["--result-bytes", str(2 * LARGE)],
         calls=calls,
         normalised={
             **CLOCK,
