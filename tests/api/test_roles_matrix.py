@@ -30,6 +30,8 @@ TABLE: Mapping[str, str] = {
     "review_plugin": "viewers",
     "read_instructions": "viewers",
     "decide_instructions": "operators",
+    "purge_tool": "operators",
+    "purge_toolkit": "operators",
     "list_tokens": "administrators",
     "issue_token": "administrators",
     "revoke_token": "administrators",

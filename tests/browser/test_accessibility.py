@@ -116,6 +116,8 @@ NO_PAGES = {
     "revoke_token",
     "block_toolkit",
     "block_tool",
+    "purge_toolkit",
+    "purge_tool",
     "save_server",
     "check_servers",
     "save_servers",

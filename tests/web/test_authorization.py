@@ -77,6 +77,8 @@ CHANGES = {
     "web:revoke_token",
     "web:block_toolkit",
     "web:block_tool",
+    "web:purge_toolkit",
+    "web:purge_tool",
     "web:keep_description",
     "web:save_server",
     "web:check_servers",

@@ -101,6 +101,8 @@ TABLE: Mapping[str, str] = {
     "save_toolkit": "operators",
     "block_toolkit": "operators",
     "block_tool": "operators",
+    "purge_toolkit": "operators",
+    "purge_tool": "operators",
     "switch_plugin": "operators",
     "refresh_plugin": "operators",
     "refresh_plugins": "operators",

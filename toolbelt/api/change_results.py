@@ -26,6 +26,9 @@ class Conversations(ninja.Schema):
             description="Their programs send no `conversation`: the model may refuse their next request."
         ),
     ]
+    restarted: Annotated[
+        int, pydantic.Field(description="They have read what is purged, and begin again: only for a purge.")
+    ]
 
 
 class Effect(ninja.Schema):

@@ -136,6 +136,10 @@ class Append(ninja.Schema):
     request: Annotated[dict[str, Any], pydantic.Field(description="Parameters of this request only.")]
     headers: Annotated[dict[str, str], pydantic.Field(description="HTTP headers of every request.")]
     changes: ToldChanges
+    tokens: Annotated[
+        int,
+        pydantic.Field(description="About how many tokens the prefix has, or the changes in `messages`."),
+    ]
     restart: Restart | None
     held: Held
 

@@ -62,6 +62,18 @@ def by_agent(names: Collection[str]) -> dict[str, effects.Conversations]:
     return _divided(agent_sessions.live_of(names, since), recorded_conversations.live(names, since))
 
 
+def holding(kind: str, name: str, having: Collection[str]) -> effects.Conversations:
+    """Return the live conversations that were told of a tool or of the texts of a toolkit: they begin again if it is
+    purged. Those of the agents ``having`` it now whose programs send no conversation are written again.
+    """
+    since = clock.now() - LIVE
+    held = recorded_conversations.holding(f"{kind} {name}", since)
+    others = _divided(agent_sessions.live_of(having, since), recorded_conversations.live(having, since))
+    return effects.Conversations(
+        rewritten=sum(each.rewritten for each in others.values()), restarted=len(held)
+    )
+
+
 def _divided(
     sessions: Mapping[str, Collection[str]], recorded: Iterable[recorded_conversations.Live]
 ) -> dict[str, effects.Conversations]:

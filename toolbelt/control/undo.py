@@ -15,7 +15,7 @@ from toolbelt import conf
 from toolbelt.control import guards, writing
 from toolbelt.control.access import expirations, switches
 from toolbelt.control.agents import session_changes
-from toolbelt.control.catalog import entries, ordering
+from toolbelt.control.catalog import entries, ordering, purging
 from toolbelt.control.people import roles
 from toolbelt.control.servers import approvals
 from toolbelt.core import errors, facts, grants
@@ -163,6 +163,11 @@ def _equipped(write: writing.Write, entry: audit.Entry) -> writing.Change:
     )
 
 
+def _purged(write: writing.Write, entry: audit.Entry) -> writing.Change:
+    kind: purging.Kind = "tool" if entry.subject_kind == "tool" else "toolkit"
+    return purging.restore(write, kind, entry.subject_key, entry.before, entry.after)
+
+
 def _operators_set(write: writing.Write, entry: audit.Entry) -> writing.Change:
     return roles.set_operators(
         write, entry.subject_key, entry.before["operators"], was=entry.after["operators"]
@@ -200,6 +205,7 @@ _UNDO: dict[str, _Undo] = {
     "create": _created,
     "remove": _removed,
     "order": _ordered,
+    "purge": _purged,
     "token": _refuse,
     "user": _refuse,
     "user.create": _refuse,

@@ -309,7 +309,8 @@ class Catalog:
     ``toolkits_of`` and ``tools_of_*`` are by key and in order; ``non_tools`` are the keys of ``tools`` that no model
     has: prompts, resources and so on, and tools for apps only. ``derived`` keeps what functions with :func:`derived`
     computed from this catalog (loadout views, definitions, policy sections). ``code`` holds the hooks of toolkits in
-    code; use :meth:`hooks`. ``count_tokens`` counts the tokens of a policy text or a search result; without it,
+    code; use :meth:`hooks`. ``purges`` are the numbers of the latest purges, by what must leave every conversation:
+    ``tool fetch``, ``toolkit kb``. ``count_tokens`` counts the tokens of a policy text or a search result; without it,
     policies cost nothing.
     """
 
@@ -333,8 +334,14 @@ class Catalog:
     with_own_policy: frozenset[str]
     with_invalid_schema: frozenset[str]
     code: toolkit_hooks.HooksByToolkit = field(default_factory=dict)
+    purges: Mapping[str, int] = field(default_factory=dict)
     count_tokens: Callable[[str], int] | None = None
     derived: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def last_purge(self) -> int:
+        """The number of the last purge; 0 if there was none."""
+        return max(self.purges.values(), default=0)
 
     @property
     def tool_count(self) -> int:
@@ -407,6 +414,7 @@ def compile_(
     loadouts: Iterable[Loadout] = (),
     sub_apps: Iterable[SubApp] = (),
     code: toolkit_hooks.HooksByToolkit | None = None,
+    purges: Mapping[str, int] | None = None,
     count_tokens: Callable[[str], int] | None = None,
 ) -> Catalog:
     """Index the values. ``toolkits`` are in order (position, then key).
@@ -465,6 +473,7 @@ def compile_(
         ),
         with_invalid_schema=frozenset(tool.key for tool in tool_by_key.values() if tool.schema_problem),
         code={} if code is None else code,
+        purges={} if purges is None else purges,
         count_tokens=count_tokens,
     )
 

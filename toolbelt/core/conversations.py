@@ -9,15 +9,15 @@ view, as an opaque token, beside the messages that it describes. What may be cal
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from toolbelt.core import conversation_means, policy, schema, surface, tool_deltas
 
 # How a tool is known to the model: offered; withdrawn, though its definition stays; declared, but deferred until it is
-# offered; or to be called through call_tool, because no definition could be added.
-How = Literal["offered", "withdrawn", "deferred", "through"]
+# offered; to be called through call_tool, because no definition could be added; or gone, after it was one of those.
+How = Literal["offered", "withdrawn", "deferred", "through", "gone"]
 
 
 class Told(NamedTuple):
@@ -49,7 +49,8 @@ class View:
     """What a model was told: the ``start`` with its prefix, and what was said ``later``, where that differs.
 
     ``deferred`` are the tools whose definitions the prefix has in reserve. A section or loadable toolkit that ended has
-    an empty digest. ``now`` is the digest of the content that the model was told last.
+    an empty digest: everything that was ever said keeps its name. ``now`` is the digest of the content that the model
+    was told last.
     """
 
     start: Content
@@ -144,6 +145,8 @@ def compare(view: View, now: Content, means: conversation_means.Means) -> tuple[
     kinds: dict[str, list[str]] = {}
     for name, digest in sorted(now.tools.items()):
         told = known.get(name)
+        if told is not None and told.how == "gone":
+            told = None
         kind, how = _told_again(told, digest, means) if told else _told_first(means)
         known[name] = Told(digest, how)
         if kind:
@@ -151,13 +154,10 @@ def compare(view: View, now: Content, means: conversation_means.Means) -> tuple[
         if kind == "offered" and told is not None and told.digest != digest:
             kinds.setdefault("altered", []).append(name)
     for name, told in sorted(known.items()):
-        if name in now.tools or told.how in ("withdrawn", "deferred"):
+        if name in now.tools or told.how in ("withdrawn", "deferred", "gone"):
             continue
         kinds.setdefault("removed", []).append(name)
-        if told.how == "through":
-            del known[name]
-        else:
-            known[name] = Told(told.digest, "withdrawn")
+        known[name] = Told(told.digest, "gone" if told.how == "through" else "withdrawn")
     sections = {**view.start.sections, **view.sections}
     loadable = {**view.start.loadable, **view.loadable}
     kinds["said"], kinds["ended"] = _differences(sections, now.sections)
@@ -175,11 +175,37 @@ def compare(view: View, now: Content, means: conversation_means.Means) -> tuple[
 def compacted(view: View, *, keeps_tools: bool) -> View:
     """Return what is left of a view after the provider compacted everything that was said since the prefix.
 
-    ``keeps_tools``: the compaction keeps the changes of tools; words are gone in any case.
+    ``keeps_tools``: the compaction keeps the changes of tools; words are gone in any case. Names stay known, because a
+    summary may repeat what they stood for.
     """
-    kept = view.tools if keeps_tools else {}
-    tools = {name: told for name, told in kept.items() if told.how != "through"}
-    return replace(view, tools=tools, sections={}, loadable={}, now="")
+    tools = {}
+    for name, told in view.tools.items():
+        if keeps_tools and told.how != "through":
+            tools[name] = told
+        elif name not in view.start.tools:
+            tools[name] = Told(told.digest, "gone")
+    sections = {name: "" for name in view.sections if name not in view.start.sections}
+    loadable = {name: "" for name in view.loadable if name not in view.start.loadable}
+    return replace(view, tools=tools, sections=sections, loadable=loadable, now="")
+
+
+def purged(view: View, purges: Mapping[str, int], after: int) -> tuple[str, ...]:
+    """Return what the model was ever told of and must leave its context, in order: ``tool fetch``, ``toolkit kb``.
+
+    ``purges`` are the numbers of the latest purges by these names. Those up to ``after`` precede the conversation.
+    """
+    later = {name for name, number in purges.items() if number > after}
+    if not later:
+        return ()
+    known = names(view.start.tools, view.start.sections, view.start.loadable)
+    return tuple(sorted(later & (known | names(view.tools, view.sections, view.loadable))))
+
+
+def names(tools: Iterable[str], sections: Iterable[str], loadable: Iterable[str]) -> frozenset[str]:
+    """Return what a model was told of, with its kind: ``tool fetch``, ``toolkit kb``."""
+    return frozenset(
+        (*(f"tool {name}" for name in tools), *sections, *(f"toolkit {key}" for key in loadable))
+    )
 
 
 def _told_first(means: conversation_means.Means) -> tuple[str, How]:
@@ -206,9 +232,9 @@ def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[lis
 
 
 def _changed(start: Mapping[str, str], before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """Return what differs from the start: the digest of each name, empty for one that ended."""
+    """Return what differs from the start, or was not in it: the digest of each name, empty for one that ended."""
     names = sorted({*before, *now})
-    return {name: now.get(name, "") for name in names if now.get(name, "") != start.get(name, "")}
+    return {name: now.get(name, "") for name in names if now.get(name, "") != start.get(name)}
 
 
 def _later(view: View, known: Mapping[str, Told]) -> dict[str, Told]:

@@ -9,17 +9,27 @@ from typing import NamedTuple
 from toolbelt.core import catalog, policy, surface
 from toolbelt.core.rules import inventory
 
+# What one conversation does, and what several do.
+_VERBS = (
+    ("continues", "continue"),
+    ("continues in words", "continue in words"),
+    ("rewrites", "rewrite"),
+    ("begins again", "begin again"),
+)
+
 
 class Conversations(NamedTuple):
     """Live conversations, by what a change does to them.
 
     continued: The change is appended. in_words: It is said in words, and the gate refuses what is removed. rewritten:
     Their programs send no conversation, so what precedes every message changes: the model may refuse the next request.
+    restarted: They were told what is purged, and begin again with their next request.
     """
 
     continued: int = 0
     in_words: int = 0
     rewritten: int = 0
+    restarted: int = 0
 
     def __add__(self, other: object) -> Conversations:
         """Return the sums."""
@@ -38,8 +48,8 @@ class Conversations(NamedTuple):
         if not self.total:
             return "no live conversations"
         parts = [
-            f"{count:,} {verb if count > 1 else verb.replace('continue', 'continues').replace('rewrite', 'rewrites')}"
-            for count, verb in zip(self, ("continue", "continue in words", "rewrite"), strict=True)
+            f"{count:,} {one if count == 1 else several}"
+            for count, (one, several) in zip(self, _VERBS, strict=True)
             if count
         ]
         return f"{self.total:,} live conversation{'s' if self.total > 1 else ''}: {', '.join(parts)}"

@@ -21,7 +21,7 @@ from toolbelt.models.catalog import (
     Toolkit,
 )
 from toolbelt.models.context_use import ContextUse
-from toolbelt.models.conversations import Told
+from toolbelt.models.conversations import Start, Told
 from toolbelt.models.first_lists import FirstList
 from toolbelt.models.learned_words import LearnedWords
 from toolbelt.models.listings import Listing
@@ -29,6 +29,7 @@ from toolbelt.models.log_levels import LogLevel
 from toolbelt.models.open_questions import OpenQuestion
 from toolbelt.models.plugin_state import PluginState
 from toolbelt.models.preferences import Preferences, SavedView
+from toolbelt.models.purges import Purge
 from toolbelt.models.revisions import AgentRevision, Revision
 from toolbelt.models.running_processes import RunningProcess
 from toolbelt.models.sub_apps import SubApp, SubAppAgent, SubAppTool
@@ -58,11 +59,13 @@ __all__ = [
     "Plugin",
     "PluginState",
     "Preferences",
+    "Purge",
     "ResourceSubscription",
     "Revision",
     "RunningProcess",
     "SavedView",
     "SessionState",
+    "Start",
     "SubApp",
     "SubAppAgent",
     "SubAppTool",

@@ -21,6 +21,9 @@ class Told(models.Model):
         max_length=200, blank=True, help_text="The session of the conversation. Empty: none was named."
     )
     chain = models.CharField(max_length=24, help_text="The digest of everything that it has received.")
+    root = models.CharField(
+        max_length=24, blank=True, help_text="The digest of its start. Empty: it was not recorded."
+    )
     parent = models.CharField(max_length=24, blank=True, help_text="The digest before this. Empty: it began.")
     line = models.CharField(max_length=64, help_text="The format, and the line of models.")
     way = models.CharField(
@@ -30,6 +33,9 @@ class Told(models.Model):
     )
     entry = models.PositiveIntegerField(help_text="How often something was appended, up to this.")
     changes = fields.JSONText(shape="object", default=dict, help_text="The names that were said, by kind.")
+    tokens = models.PositiveIntegerField(
+        default=0, help_text="How many tokens were sent, roughly: of the start, or of what was appended."
+    )
     at = models.DateTimeField(help_text="When it was first said.")
     seen = models.DateTimeField(help_text="When the conversation was last at this point, roughly.")
 
@@ -45,3 +51,19 @@ class Told(models.Model):
 
     def __str__(self) -> str:
         return f"{self.agent} {self.session} {self.chain}"
+
+
+class Start(models.Model):
+    """What the conversations of an agent began with that have the same start: stored once for all of them."""
+
+    agent = models.CharField(max_length=64, help_text="The key of the agent.")
+    root = models.CharField(max_length=24, help_text="The digest of the start.")
+    names = fields.JSONText(
+        shape="array", help_text="Its tools, and the toolkits whose texts it has: tool fetch, toolkit kb."
+    )
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["agent", "root"], name="start_once")]
+
+    def __str__(self) -> str:
+        return f"{self.agent} {self.root}"

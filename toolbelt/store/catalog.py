@@ -17,7 +17,7 @@ from django.db.models import functions
 
 from toolbelt import models
 from toolbelt.core import belts, catalog, errors, toolkit_hooks
-from toolbelt.store import token_counts
+from toolbelt.store import purges, token_counts
 
 # For reading entries without the names that they refer to, which are joined from existing rows.
 NOTHING = catalog.compile_()
@@ -59,6 +59,7 @@ def load(
         loadouts=loadouts(),
         sub_apps=sub_apps(),
         code=hooks,
+        purges=purges.numbers(),
         count_tokens=token_counts.count_policy,
     )
 

@@ -7,9 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
+from django.db import models as orm
 from django.db.models import signals
 
 from toolbelt import models
+from toolbelt.core import conversations
 from toolbelt.store import clock
 
 # Restarts when the conversation asks again.
@@ -22,25 +24,41 @@ Way = Literal["append", "words"]
 
 
 class Told(NamedTuple):
-    """What a conversation was told at one time; ``parent`` is empty if it began then."""
+    """What a conversation was told at one time; ``parent`` is empty if it began then.
+
+    ``root`` is the digest of its start. ``start`` is what that has, by name, if it began then and was not read from the
+    database: ``tool fetch``, ``toolkit kb``.
+    """
 
     agent: str
     session: str
     chain: str
+    root: str
     parent: str
     line: str
     way: Way
     entry: int
     changes: Mapping[str, Any]
+    tokens: int
     at: dt.datetime
+    start: tuple[str, ...] = ()
+
+
+# Its columns.
+_COLUMNS = tuple(name for name in Told._fields if name != "start")
 
 
 class Live(NamedTuple):
-    """A conversation that asked lately: its session, empty if it named none, and how it is told of changes."""
+    """A conversation that asked lately: its session, empty if it named none, and how it is told of changes.
+
+    ``chain`` is what it has received, and ``root`` its start.
+    """
 
     agent: str
     session: str
     way: Way
+    chain: str = ""
+    root: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,30 +79,88 @@ def connect() -> None:
 
 def add_all(told: Iterable[Told]) -> None:
     """Store what was told, or note that a conversation is still there; delete what no one has seen for long."""
+    told = list(told)
     rows = {
-        (each.agent, each.session, each.chain): models.Told(**each._asdict(), seen=each.at) for each in told
+        (each.agent, each.session, each.chain): models.Told(
+            **{name: getattr(each, name) for name in _COLUMNS}, seen=each.at
+        )
+        for each in told
     }
+    starts = {(each.agent, each.root): each.start for each in told if each.start}
+    models.Start.objects.bulk_create(
+        [
+            models.Start(agent=agent, root=root, names=names)
+            for (agent, root), names in sorted(starts.items())
+        ],
+        ignore_conflicts=True,
+    )
     models.Told.objects.bulk_create(
         [row for _, row in sorted(rows.items())],
         update_conflicts=True,
         unique_fields=["agent", "session", "chain"],
         update_fields=["seen"],
     )
-    models.Told.objects.filter(seen__lt=clock.now() - MAX_AGE).delete()
+    prune(MAX_AGE)
 
 
-def live(agents: Collection[str], since: dt.datetime) -> list[Live]:
-    """Return the conversations of these agents that asked since then: for each session the latest way, and each that
-    named no session. Uses one query.
+def prune(age: dt.timedelta) -> int:
+    """Delete what was told to conversations that no one has seen for this long; return the number of rows."""
+    deleted, _ = models.Told.objects.filter(seen__lt=clock.now() - age).delete()
+    if deleted:
+        of_start = models.Told.objects.filter(agent=orm.OuterRef("agent"), root=orm.OuterRef("root"))
+        models.Start.objects.filter(~orm.Exists(of_start)).delete()
+    return deleted
+
+
+def live(agents: Collection[str] | None, since: dt.datetime) -> list[Live]:
+    """Return the conversations of these agents, or of all, that asked since then: for each session the latest way, and
+    each that named no session. Uses one query.
     """
-    rows = models.Told.objects.filter(agent__in=agents, seen__gte=since).order_by("seen")
+    rows = models.Told.objects.filter(seen__gte=since).order_by("seen")
+    if agents is not None:
+        rows = rows.filter(agent__in=agents)
     newest: dict[tuple[str, str, str], Live] = {}
-    for agent, session, chain, parent, way in rows.values_list("agent", "session", "chain", "parent", "way"):
+    for agent, session, chain, root, parent, way in rows.values_list(
+        "agent", "session", "chain", "root", "parent", "way"
+    ):
         if not session and parent:
             # It has moved on to this.
             newest.pop((agent, session, parent), None)
-        newest[agent, session, "" if session else chain] = Live(agent, session, cast(Way, way))
+        newest[agent, session, "" if session else chain] = Live(agent, session, cast(Way, way), chain, root)
     return list(newest.values())
+
+
+def holding(name: str, since: dt.datetime) -> list[Live]:
+    """Return the conversations that asked since then and were ever told of this, or may have been because their start
+    was not recorded: ``tool fetch``, ``toolkit kb``. Uses three queries.
+    """
+    found = live(None, since)
+    roots = {each.root for each in found}
+    starts = models.Start.objects.filter(root__in=roots).values_list("agent", "root", "names")
+    begun = {(agent, root) for agent, root, names in starts if name in names}
+    later = models.Told.objects.filter(root__in=roots).exclude(parent="")
+    told: set[tuple[str, str, str]] = set()
+    before: dict[tuple[str, str], str] = {}
+    for agent, session, chain, root, parent, changes in later.values_list(
+        "agent", "session", "chain", "root", "parent", "changes"
+    ):
+        if not session:
+            before[agent, chain] = parent
+        if name in _names(changes):
+            told.add((agent, session, root if session else chain))
+
+    def is_told(each: Live) -> bool:
+        if each.session:
+            return (each.agent, each.session, each.root) in told
+        chain, passed = each.chain, set[str]()
+        while chain and chain not in passed:
+            if (each.agent, "", chain) in told:
+                return True
+            passed.add(chain)
+            chain = before.get((each.agent, chain), "")
+        return False
+
+    return [each for each in found if not each.root or (each.agent, each.root) in begun or is_told(each)]
 
 
 def latest(agent: str, maximum: int) -> list[Conversation]:
@@ -126,8 +202,15 @@ def _branch(row: models.Told, by_chain: Mapping[tuple[str, str], models.Told]) -
 
 
 def _value(row: models.Told) -> Told:
-    return Told(**{name: getattr(row, name) for name in Told._fields})
+    return Told(**{name: getattr(row, name) for name in _COLUMNS})
+
+
+def _names(changes: Mapping[str, Any]) -> frozenset[str]:
+    """Return what was said, with its kind."""
+    tools = (name for kind in ("added", "changed", "removed") for name in changes.get(kind, ()))
+    return conversations.names(tools, changes.get("policy", ()), changes.get("loadable", ()))
 
 
 def _agent_deleted(instance: models.Agent, **_: Any) -> None:
     models.Told.objects.filter(agent=instance.key).delete()
+    models.Start.objects.filter(agent=instance.key).delete()

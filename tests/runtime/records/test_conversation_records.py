@@ -106,18 +106,18 @@ def test_live_conversations_are_counted_by_what_happens_to_them():
     ask(None, None)
     calls.run("ada", "list_toolkits", {}, session="s3")
     calls.run("ada", "list_toolkits", {}, session="s1")
-    assert effect() == (2, 1, 1)
+    assert effect() == (2, 1, 1, 0)
     assert effect().sentence == "4 live conversations: 2 continue, 1 continues in words, 1 rewrites"
-    assert bulk.plan(["ada", "bob"], ["reading"], True).conversations == (2, 1, 1)
+    assert bulk.plan(["ada", "bob"], ["reading"], True).conversations == (2, 1, 1, 0)
 
 
 def test_an_older_point_and_an_hour_later_count_no_more():
     begun = ask(None, None)
     switches.flip(SETUP, "ada", "reading", True)
     ask(None, begun)
-    assert effect(on=False) == (1, 0, 0)
+    assert effect(on=False) == (1, 0, 0, 0)
     with clock.stopped(timezone.now() + impacts.LIVE * 2):
-        assert effect(on=False) == (0, 0, 0)
+        assert effect(on=False) == (0, 0, 0, 0)
 
 
 def test_what_was_not_seen_for_long_is_forgotten():

@@ -90,7 +90,7 @@ def change(
     # Counted afterwards, so that blocking need not wait for it, with the catalog in which the tools are available.
     stored = before if change.after.get("blocked") else snapshots.catalog()
     is_moved = "blocked" in {**change.before, **change.after}
-    affected = _affected_agents(stored, kind, name) if is_moved else {}
+    affected = agents_with(stored, kind, name) if is_moved else {}
     return BlockChange(
         entry=change.entry,
         before=change.before,
@@ -120,7 +120,7 @@ def latest_blocks(origins: Iterable[rules.Origin]) -> Mapping[tuple[str, str], a
     return audit.newest_of_value(subjects, "blocked", True) if subjects else {}
 
 
-def _affected_agents(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, int]:
+def agents_with(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, int]:
     """Return the number of these tools that are on, for each agent that has any of them, on or on request."""
     tools = set(_tools(stored, kind, name))
     counts = {}

@@ -128,6 +128,9 @@ class CallGate:
         tool, arguments, hide_denied = self.recording.tool, self.recording.arguments, conf.HIDE_DENIED
         if holds.is_stopped(snapshot.catalog, tool):
             return self.worded(stopped(tool))
+        if self.told is not None and f"tool {tool}" in self.told.purged(snapshot.catalog):
+            self.recording.reason_text = f"tool {tool} was purged after this conversation began"
+            return admitting.withdrawn(tool)
         if self.recording.is_dispatched:
             # It may also be discoverable.
             admission = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)

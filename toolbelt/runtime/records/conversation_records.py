@@ -24,10 +24,12 @@ class Point(NamedTuple):
     """Where a conversation is, from its tokens: see :class:`toolbelt.store.conversations.Told`."""
 
     chain: str
+    root: str
     parent: str
     line: str
     is_in_words: bool
     entry: int
+    start: tuple[str, ...] = ()
 
 
 def is_due(key: request_key.RequestKey, token: str) -> bool:
@@ -42,18 +44,21 @@ def is_due(key: request_key.RequestKey, token: str) -> bool:
     return True
 
 
-def note(key: request_key.RequestKey, point: Point, changes: Mapping[str, Any]) -> None:
-    """Record where a conversation is, and what it was told."""
+def note(key: request_key.RequestKey, point: Point, changes: Mapping[str, Any], tokens: int) -> None:
+    """Record where a conversation is, and what it was told, in about so many tokens."""
     record_writer.enqueue(
         conversations.Told(
             agent=key.agent,
             session=key.session or "",
             chain=point.chain,
+            root=point.root,
             parent=point.parent,
             line=point.line,
             way="words" if point.is_in_words else "append",
             entry=point.entry,
             changes={kind: names for kind, names in changes.items() if names},
+            tokens=tokens,
             at=clock.now(),
+            start=point.start,
         )
     )

@@ -9,30 +9,33 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from toolbelt.core import conversations, definitions, schema, surface, tool_deltas
+from toolbelt.core import conversations, definitions, policy, schema, surface, texts, tool_deltas
 from toolbelt.formats.appending import lines
 from toolbelt.formats.appending import rendering as appended
-from toolbelt.runtime.records import conversation_records
+from toolbelt.runtime.records import context_use, conversation_records
 from toolbelt.runtime.surfaces import conversation_tokens
 
 Platform = lines.Platform
 PLATFORMS = lines.PLATFORMS
 # How many definitions a conversation has in reserve, for a platform that can only refer to them. Each may be billed.
 MAX_DEFERRED = 64
+# How many of the things that were purged a message names.
+MAX_NAMED = 3
 _DIGITS = 24
 
-# Why a conversation begins again: its token is not one of this agent's, or of another version; it is one of another
-# line; or more was appended than a new start costs.
-Restart = Literal["unknown", "other-line", "too-long"]
-_WHY: Mapping[str, str] = {
+# Why a conversation begins again.
+Restart = Literal["unknown", "other-line", "too-long", "purged"]
+_WHY: Mapping[Restart, str] = {
     "unknown": "The token is not one that this agent was given by this version.",
     "other-line": "The token belongs to a conversation with another provider or another line of models.",
     "too-long": "More was appended than a new start costs.",
+    "purged": "An operator removed {purged} from every conversation.",
 }
 _HOW = "Send the new prefix. Leave out what was appended before and all thinking; texts, calls and results may stay."
+_HOW_PURGED = " Leave out those that repeat what was removed."
 
 
 class Conversation(NamedTuple):
@@ -57,7 +60,7 @@ def of(
     """
     line = lines.of(form, model, conversation.platform)
     token = conversation_tokens.unseal(shown.agent, conversation.token) if conversation.token else None
-    restart = _restart(conversation, token, line)
+    restart = _restart(conversation, token, line, shown)
     if token is None or restart:
         return _begun(line, shown, hashes, restart)
     view = token.view
@@ -110,11 +113,17 @@ def point(
     has_moved = before is not None and append["prefix"] is None and before.chain != now.chain
     return conversation_records.Point(
         chain=now.chain,
+        root=now.root,
         parent=before.chain if before is not None and has_moved else "",
         line=now.line,
         is_in_words=not lines.appends(now.line),
         entry=now.entries,
+        start=() if has_moved else tuple(sorted(_names_of(now.view.start))),
     )
+
+
+def _names_of(content: conversations.Content) -> frozenset[str]:
+    return conversations.names(content.tools, content.sections, content.loadable)
 
 
 def unchanged(
@@ -125,7 +134,7 @@ def unchanged(
         return None
     line = lines.of(form, model, conversation.platform)
     token = conversation_tokens.unseal(shown.agent, conversation.token)
-    if token is None or _restart(conversation, token, line):
+    if token is None or _restart(conversation, token, line, shown):
         return None
     now = conversations.content_of(shown, hashes, without=appended.dispatching(line))
     if token.view.now != now.digest:
@@ -134,18 +143,31 @@ def unchanged(
 
 
 def _restart(
-    conversation: Conversation, token: conversation_tokens.Token | None, line: lines.Line
-) -> Restart | None:
-    """Return why a conversation must begin again; None if it continues, or is new."""
+    conversation: Conversation,
+    token: conversation_tokens.Token | None,
+    line: lines.Line,
+    shown: surface.Surface,
+) -> dict[str, str] | None:
+    """Return why a conversation must begin again, as a code and a message; None if it continues, or is new."""
     if token is None:
-        return "unknown" if conversation.token else None
+        return _why("unknown") if conversation.token else None
     if token.line != line.key:
-        return "other-line"
-    return "too-long" if token.size > line.max_bytes and not conversation.hold else None
+        return _why("other-line")
+    if conversation.hold:
+        # A turn that is only paused is resumed first.
+        return None
+    if purged := token.purged(shown.resolution.context.catalog):
+        return _why("purged", purged)
+    return _why("too-long") if token.size > line.max_bytes else None
+
+
+def _why(code: Restart, purged: Sequence[str] = ()) -> dict[str, str]:
+    why = _WHY[code].format(purged=texts.listing(purged, MAX_NAMED))
+    return {"code": code, "message": f"{why} {_HOW}{_HOW_PURGED if purged else ''}"}
 
 
 def _begun(
-    line: lines.Line, shown: surface.Surface, hashes: Mapping[str, str], restart: Restart | None
+    line: lines.Line, shown: surface.Surface, hashes: Mapping[str, str], restart: dict[str, str] | None
 ) -> dict[str, Any]:
     deferred = _in_reserve(shown) if line.means.add == "refer" else []
     refused = appended.unsupported(line, deferred)
@@ -160,14 +182,12 @@ def _begun(
         root=root,
         chain=root,
         dispatches=line.dispatches,
+        purges=shown.resolution.context.catalog.last_purge,
     )
-    document = _document(
-        line, token, conversation_tokens.seal(shown.agent, token), shown, conversations.NOTHING
-    )
-    document["prefix"] = prefix
-    if restart:
-        document["restart"] = {"code": restart, "message": f"{_WHY[restart]} {_HOW}"}
-    return document
+    text = conversation_tokens.seal(shown.agent, token)
+    document = _document(line, token, text, shown, conversations.NOTHING)
+    tokens = context_use.count(shown).sent
+    return {**document, "prefix": prefix, "tokens": tokens, "restart": restart}
 
 
 def _document(
@@ -187,6 +207,7 @@ def _document(
         "token": text,
         "prefix": None,
         "messages": [*(messages or ()), *request.messages],
+        "tokens": _tokens(changes, shown) if messages else 0,
         "request": dict(request.parameters),
         "headers": line.headers,
         "changes": {
@@ -203,6 +224,18 @@ def _document(
             "tokens": definitions.tokens(catalog, sorted(withdrawn & catalog.tools.keys())),
         },
     }
+
+
+def _tokens(changes: conversations.Changes, shown: surface.Surface) -> int:
+    """Return about how many tokens changes cost: those of definitions and of the policy."""
+    stored = shown.resolution.context.catalog
+    defined = {*changes.added, *changes.replaced} & stored.tools.keys()
+    said = (
+        section for section in shown.policy.sections if conversations.section_key(section) in changes.said
+    )
+    return definitions.tokens(stored, sorted(defined)) + sum(
+        policy.section_tokens(stored, section) for section in said
+    )
 
 
 def _in_reserve(shown: surface.Surface) -> list[definitions.Definition]:

@@ -11,14 +11,16 @@ from typing import Any
 
 from django.core import signing
 
-from toolbelt.core import conversations
+from toolbelt.core import catalog, conversations
 
 VERSION = 1
 # The longest token that is read, in characters. One of 5,000 tools with long names takes 220,000.
 MAX_LENGTH = 400_000
 
 _PREFIX = "tbc1."
-_HOWS: dict[str, conversations.How] = {how[0]: how for how in ("offered", "withdrawn", "deferred", "through")}
+_HOWS: dict[str, conversations.How] = {
+    how[0]: how for how in ("offered", "withdrawn", "deferred", "through", "gone")
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,7 @@ class Token:
 
     line: The name of its line. root: The digest of its prefix. chain: The digest of the prefix and everything appended.
     dispatches: Whether its model has ``call_tool``. entries: How often something was appended. size: How many bytes.
+    purges: The number of the last purge before it began.
     """
 
     line: str
@@ -36,6 +39,11 @@ class Token:
     dispatches: bool = False
     entries: int = 0
     size: int = 0
+    purges: int = 0
+
+    def purged(self, stored: catalog.Catalog) -> tuple[str, ...]:
+        """Return what the model was told of and must leave its context: ``tool fetch``, ``toolkit kb``."""
+        return conversations.purged(self.view, stored.purges, self.purges)
 
 
 def seal(agent: str, token: Token) -> str:
@@ -49,6 +57,7 @@ def seal(agent: str, token: Token) -> str:
         "x": token.dispatches,
         "e": token.entries,
         "b": token.size,
+        "u": token.purges,
         "t": dict(view.start.tools),
         "d": sorted(view.deferred),
         "s": dict(view.start.sections),
@@ -78,6 +87,8 @@ def unseal(agent: str, text: str) -> Token | None:
         dispatches=fields["x"],
         entries=fields["e"],
         size=fields["b"],
+        # Tokens of earlier versions have none.
+        purges=fields.get("u", 0),
         view=conversations.View(
             start=conversations.Content(tools=fields["t"], sections=fields["s"], loadable=fields["l"]),
             deferred=frozenset(fields["d"]),

@@ -266,7 +266,7 @@ def _record(request: SurfaceRequest, append: Mapping[str, Any] | None) -> None:
         return
     point = appending.point(request.key.agent, request.conversation, append)
     if point is not None:
-        conversation_records.note(request.key, point, append["changes"])
+        conversation_records.note(request.key, point, append["changes"], append["tokens"])
 
 
 def _profile(request: SurfaceRequest, snapshot: resolution.Snapshot) -> profiles.Profile:

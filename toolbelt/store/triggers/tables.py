@@ -19,6 +19,7 @@ CATALOG: tuple[type[orm.Model], ...] = (
     models.SubApp,
     models.SubAppTool,
     models.SubAppAgent,
+    models.Purge,
 )
 # With the column of the agent to which a row belongs.
 OF_AGENTS: Mapping[type[orm.Model], str] = {

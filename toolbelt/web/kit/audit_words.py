@@ -32,6 +32,7 @@ VERBS = {
     "deactivate": "deactivated",
     "approve": "approved",
     "reject": "rejected",
+    "purge": "purged",
     "retire": "retired",
     "restore": "restored",
     "appear": "new at its source",

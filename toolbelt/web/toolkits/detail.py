@@ -13,10 +13,11 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.access import access_index
+from toolbelt.control.catalog import purging as purges
 from toolbelt.control.people import rights
 from toolbelt.core import belts, catalog, directives, errors, policy
 from toolbelt.core.rules import resolution
-from toolbelt.web.access import blocking
+from toolbelt.web.access import blocking, purging
 from toolbelt.web.kit import explained, filters, http, model_panel, paging, pieces, responses, titles, words
 from toolbelt.web.toolkits import forms, listing
 
@@ -36,6 +37,13 @@ def block(request: http.Request, toolkit: str) -> HttpResponse:
     home = reverse("web:toolkit", args=[toolkit])
     part = "toolkits/_blocked.html"
     return blocking.respond(request, "toolkit", toolkit, home, part, lambda: _Page(request, toolkit))
+
+
+@require_POST
+@permission_required(_CHANGE, raise_exception=True)
+def purge(request: http.Request, toolkit: str) -> HttpResponse:
+    """Purge the texts of a toolkit from every conversation, after a confirmation."""
+    return purging.respond(request, "toolkit", toolkit, reverse("web:toolkit", args=[toolkit]))
 
 
 class _Member(pieces.View):
@@ -68,6 +76,7 @@ class _Page(listing.Line, pieces.Page):
         closed = access_index.closed(index.catalog)
         explanations = explained.Explanations(closed.get(member.tool) for member in toolkit.members)
         super().__init__(use)
+        self.purged = purges.last("toolkit", key)
         self.owner, self.examples = toolkit.plugin, toolkit.examples.strip()
         self.crowded = forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else ""
         self.tools = words.tools(len(use.members))

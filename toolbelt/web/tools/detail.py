@@ -13,10 +13,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
+from toolbelt.control.catalog import purging as purges
 from toolbelt.control.people import rights
 from toolbelt.control.reports import usage
 from toolbelt.core import catalog, declared_versions, errors, schema
-from toolbelt.web.access import blocking
+from toolbelt.web.access import blocking, purging
 from toolbelt.web.kit import explained, fields, filters, http, paging, pieces, responses, texts, titles
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.tools import arguments
@@ -54,6 +55,13 @@ def block(request: http.Request, tool: str) -> HttpResponse:
     """Block a tool for everyone, or unblock it."""
     home = reverse("web:tool", args=[tool])
     return blocking.respond(request, "tool", tool, home, "tools/_blocked.html", lambda: _Page(request, tool))
+
+
+@require_POST
+@permission_required(rights.permission("change", "tool"), raise_exception=True)
+def purge(request: http.Request, tool: str) -> HttpResponse:
+    """Purge a tool from every conversation, after a confirmation."""
+    return purging.respond(request, "tool", tool, reverse("web:tool", args=[tool]))
 
 
 @require_POST
@@ -107,6 +115,7 @@ class _Page(pieces.Page):
         self.schema = _document(tool.input_schema)
         self.output_schema = _document(tool.output_schema) if tool.output_schema else ""
         self.policy = tool.policy.strip() if key not in stored.toolkits_of else ""
+        self.purged = purges.last("tool", key)
         self.called = next(iter(usage.by_tool(tool=key)), None) if may_see_calls else None
         self.on = len(on)
         self.agents_total = len(index.agents)
