@@ -9,6 +9,11 @@ from tests.api.conftest import Asking
 from toolbelt import models
 from toolbelt.control.catalog import entries
 
+REACH = {
+    "on_request": [],
+    "conversations": {"continued": 0, "in_words": 0, "rewritten": 1, "restarted": 0},
+}
+
 
 def test_unused_tools_are_listed_in_pages_the_most_expensive_first(olga: Asking) -> None:
     everything = olga.get("/usage/tools").json()
@@ -43,7 +48,9 @@ def test_a_bad_filter_of_usage_is_refused(olga: Asking, query: str, status: int)
 
 def test_a_block_answers_whom_it_concerns_also_in_a_dry_run(olga: Asking) -> None:
     tool = next(tool for tool in olga.get("/usage/tools").json()["items"] if "ada" in tool["agents"])
-    key, reach = tool["tool"], {"agents": dict.fromkeys(tool["agents"], 1), "on_request": []}
+    key, reach = tool["tool"], {**REACH, "agents": dict.fromkeys(tool["agents"], 1)}
+
+    factories.call(key, agent="ada", session="s1")
 
     tried = olga.patch(f"/tools/{key}", {"changes": {"blocked": True}, "dry_run": True}).json()
     assert (tried["reach"], tried["dry_run"], tried["change"]) == (reach, True, None)

@@ -21,7 +21,11 @@ def run(*args: str) -> list[str]:
 
 def test_blocking_prints_who_loses_what_and_unblocking_who_gets_it_back() -> None:
     printed = run("block", "reading", "--reason", "A leak.")
-    assert printed[:2] == ["Toolkit reading is blocked for everyone.", "bob loses 2 tools."]
+    assert printed[:3] == [
+        "Toolkit reading is blocked for everyone.",
+        "bob loses 2 tools.",
+        "No live conversations.",
+    ]
     assert entries.read("toolkit", "reading")["blocked"] is True
     assert queries.changes(size=1).entries[0].reason == "A leak."
     assert run("block", "reading") == ["No changes: toolkit reading is already blocked for everyone."]
@@ -37,6 +41,7 @@ def test_a_dry_run_prints_the_same_and_changes_nothing() -> None:
         "Tool clock would be blocked for everyone.",
         "ada loses 1 tool.",
         "bob loses 1 tool.",
+        "No live conversations.",
         "Nothing was changed.",
     ]
     assert "blocked" not in entries.read("tool", "clock")

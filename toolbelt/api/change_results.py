@@ -82,6 +82,9 @@ class Reach(ninja.Schema):
     on_request: Annotated[
         list[str], pydantic.Field(description="The agents that only had them on request, or get them back.")
     ]
+    conversations: Annotated[
+        Conversations, pydantic.Field(description="The live conversations of all of these agents.")
+    ]
 
 
 class ChangeResult(ninja.Schema):
@@ -147,7 +150,11 @@ def report(change: writing.Change) -> dict[str, Any]:
 def _reach(change: writing.Change) -> dict[str, Any] | None:
     if not isinstance(change, blocking.BlockChange) or not change.is_moved:
         return None
-    return {"agents": dict(change.agents), "on_request": list(change.on_request)}
+    return {
+        "agents": dict(change.agents),
+        "on_request": list(change.on_request),
+        "conversations": change.conversations._asdict(),
+    }
 
 
 def effect(change_effect: effects.Effect | None) -> dict[str, Any] | None:

@@ -62,6 +62,11 @@ def by_agent(names: Collection[str]) -> dict[str, effects.Conversations]:
     return _divided(agent_sessions.live_of(names, since), recorded_conversations.live(names, since))
 
 
+def of_agents(names: Collection[str]) -> effects.Conversations:
+    """Return the live conversations of these agents together, as if a change concerned all."""
+    return sum(by_agent(names).values(), effects.NO_CONVERSATIONS) if names else effects.NO_CONVERSATIONS
+
+
 def holding(kind: str, name: str, having: Collection[str]) -> effects.Conversations:
     """Return the live conversations that were told of a tool or of the texts of a toolkit: they begin again if it is
     purged. Those of the agents ``having`` it now whose programs send no conversation are written again.

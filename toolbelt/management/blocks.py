@@ -61,4 +61,7 @@ class Command(terminal.Command):
         if change.on_request:
             agents = texts.listing(change.on_request)
             lines.append(f"On request, {agents} {again if len(change.on_request) == 1 else verb} it.")
-        return lines or ["No agent is affected."]
+        if not lines:
+            return ["No agent is affected."]
+        sentence = change.conversations.sentence
+        return [*lines, f"{sentence[:1].upper()}{sentence[1:]}."]

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from tests.api.conftest import BELT, SETUP
+from tests.web import dashboard
 from toolbelt import models
 from toolbelt.adapters.connection import protocol
 from toolbelt.control import undo, writing
 from toolbelt.control.access import switches
-from toolbelt.control.catalog import entries, purging
+from toolbelt.control.catalog import blocking, entries, purging
 from toolbelt.control.config import belts
 from toolbelt.core import effects, errors
 from toolbelt.core.request_key import RequestKey
@@ -230,3 +232,20 @@ def test_a_start_is_stored_once_and_goes_with_the_last_conversation() -> None:
     assert models.Start.objects.count() == 1
     models.Agent.objects.get(key="bob").delete()
     assert not models.Start.objects.exists()
+
+
+def test_the_live_conversations_of_a_block_are_counted_before_and_after_it(admin_client: Client) -> None:
+    Program("s1")
+    Program("s2", CHAT)
+    calls.run("bob", "clock", {}, session="s3")
+    page = dashboard.text(admin_client.get("/tools/kb__find/"))
+    sentence = "3 live conversations: 1 continues, 1 continues in words, 1 rewrites"
+    assert f"A block concerns {sentence}." in page
+    assert "A block concerns" not in dashboard.text(admin_client.get("/tools/kb__drop/"))
+    change = blocking.set_blocked(OLIVE, "tool", "kb__find", True)
+    assert change.conversations == (1, 1, 1, 0)
+    assert "A block concerns" not in dashboard.text(admin_client.get("/tools/kb__find/"))
+    back = admin_client.post("/tools/kb__find/block/", {"on": "false", "was": "true"}, follow=True)
+    assert sentence in dashboard.text(back)
+    for path in ("/toolkits/reading/", "/plugins/kb/"):
+        assert f"A block concerns {sentence}." in dashboard.text(admin_client.get(path)), path

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-from toolbelt.control import writing
+from toolbelt.control import impacts, writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
-from toolbelt.core import catalog, errors, rules
+from toolbelt.core import catalog, effects, errors, rules
 from toolbelt.store import audit, snapshots
 
 Kind = Literal["tool", "toolkit", "plugin"]
@@ -25,11 +25,12 @@ class BlockChange(writing.Change):
     """The result of blocking or unblocking.
 
     ``agents`` is how many of its tools, which are on, each agent loses or gets back. ``on_request`` are agents that
-    have none of them on, but could use some on request.
+    have none of them on, but could use some on request. ``conversations`` are the live ones of all of these.
     """
 
     agents: Mapping[str, int] = field(default_factory=dict)
     on_request: Sequence[str] = ()
+    conversations: effects.Conversations = effects.NO_CONVERSATIONS
 
     @property
     def is_moved(self) -> bool:
@@ -90,7 +91,7 @@ def change(
     # Counted afterwards, so that blocking need not wait for it, with the catalog in which the tools are available.
     stored = before if change.after.get("blocked") else snapshots.catalog()
     is_moved = "blocked" in {**change.before, **change.after}
-    affected = agents_with(stored, kind, name) if is_moved else {}
+    affected = agents_with(access_index.load_uncached(stored), kind, name) if is_moved else {}
     return BlockChange(
         entry=change.entry,
         before=change.before,
@@ -98,6 +99,7 @@ def change(
         result=change.result,
         agents={agent: count for agent, count in affected.items() if count},
         on_request=tuple(agent for agent, count in affected.items() if not count),
+        conversations=impacts.of_agents(affected),
     )
 
 
@@ -120,11 +122,11 @@ def latest_blocks(origins: Iterable[rules.Origin]) -> Mapping[tuple[str, str], a
     return audit.newest_of_value(subjects, "blocked", True) if subjects else {}
 
 
-def agents_with(stored: catalog.Catalog, kind: Kind, name: str) -> dict[str, int]:
+def agents_with(index: access_index.AccessIndex, kind: Kind, name: str) -> dict[str, int]:
     """Return the number of these tools that are on, for each agent that has any of them, on or on request."""
-    tools = set(_tools(stored, kind, name))
+    tools = set(_tools(index.catalog, kind, name))
     counts = {}
-    for access in access_index.load_uncached(stored).agents:
+    for access in index.agents:
         count = len(tools.intersection(access.granted))
         if count or not tools.isdisjoint(access.on_request):
             counts[access.agent.key] = count

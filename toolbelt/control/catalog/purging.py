@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
 from toolbelt.control import impacts, writing
+from toolbelt.control.access import access_index
 from toolbelt.control.catalog import blocking
 from toolbelt.core import catalog, effects, errors, texts
 from toolbelt.store import audit, purges, snapshots
@@ -135,7 +136,9 @@ def _record(
 
 
 def _plan(stored: catalog.Catalog, kind: Kind, name: str) -> Purge:
-    agents = tuple(blocking.agents_with(stored, kind, name)) if name in _names(stored, kind) else ()
+    agents: tuple[str, ...] = ()
+    if name in _names(stored, kind):
+        agents = tuple(blocking.agents_with(access_index.load_with_catalog(stored), kind, name))
     return Purge(conversations=impacts.holding(kind, name, agents), agents=agents)
 
 

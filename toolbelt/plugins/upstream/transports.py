@@ -290,7 +290,9 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
                 response.stream = _Events(response.stream, check, ask)
             elif request.method == "POST" and response.status_code == 200:
-                response.stream = _Answer(response.stream, check.request_id if check else _id_of(request), ask)
+                response.stream = _Answer(
+                    response.stream, check.request_id if check else _id_of(request), ask
+                )
             else:
                 response.stream = _Limited(response.stream)
             if request.method == "GET" and _has_session(request):

@@ -9,6 +9,8 @@ from typing import Any
 from django import forms
 from django.http import HttpResponse
 
+from toolbelt.control import impacts
+from toolbelt.control.access import access_index
 from toolbelt.control.catalog import blocking
 from toolbelt.web.access import views
 from toolbelt.web.kit import fields, http, pieces, responses, titles, words
@@ -53,7 +55,9 @@ def respond(
 
 
 def describe_reach(change: blocking.BlockChange, on: bool) -> str:
-    """Return how many agents the block affects: ``9 agents can no longer use it (4 had it on, 5 on request)``."""
+    """Return what the block affects: ``9 agents can no longer use it (4 had it on, 5 on request); 2 live conversations:
+    2 continue``.
+    """
     on_count, request_count = len(change.agents), len(change.on_request)
     if not on_count and not request_count:
         return "no agent could use it" if on else "no agent can use it now"
@@ -61,4 +65,11 @@ def describe_reach(change: blocking.BlockChange, on: bool) -> str:
     parts = [f"{words.number(on_count)} {have} it on"] if on_count else []
     parts += [f"{words.number(request_count)} on request"] if request_count else []
     outcome = "can no longer use it" if on else "can use it again"
-    return f"{words.counted(on_count + request_count, 'agent')} {outcome} ({', '.join(parts)})"
+    reach = f"{words.counted(on_count + request_count, 'agent')} {outcome} ({', '.join(parts)})"
+    return f"{reach}; {change.conversations.sentence}" if change.conversations.total else reach
+
+
+def describe_live(index: access_index.AccessIndex, kind: blocking.Kind, name: str) -> str:
+    """Return what a block would do to live conversations; empty if there are none."""
+    live = impacts.of_agents(blocking.agents_with(index, kind, name))
+    return f"A block concerns {live.sentence}." if live.total else ""

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt import conf
 from toolbelt.control import writing
+from toolbelt.control.access import access_index
 from toolbelt.control.catalog import blocking
 from toolbelt.control.people import rights
 from toolbelt.control.servers import instructions, plugin_overview
@@ -148,6 +149,9 @@ class _Page(pieces.Page):
         by = explained.plugins_blocked_by([plugin]).get(plugin.name, "")
         self.plugin = listing.Line(provider, running=names, since=criteria["asked"], blocked_by=by)
         offered = [tool for tool in provider.tools if not tool.retired]
+        self.live = ""
+        if not plugin.blocked and request.user.has_perm(listing.CHANGE):
+            self.live = block_button.describe_live(access_index.load(), "plugin", plugin.name)
         self.size = f"{words.approx(sum(tool.tokens for tool in offered))} tokens" if offered else ""
         self.removed = tuple(map(changes.Change, detail.gone))
         self.all_removed = detail.all_gone

@@ -76,6 +76,9 @@ class _Page(listing.Line, pieces.Page):
         closed = access_index.closed(index.catalog)
         explanations = explained.Explanations(closed.get(member.tool) for member in toolkit.members)
         super().__init__(use)
+        self.live = ""
+        if may_edit and not toolkit.blocked:
+            self.live = blocking.describe_live(index, "toolkit", key)
         self.purged = purges.last("toolkit", key)
         self.owner, self.examples = toolkit.plugin, toolkit.examples.strip()
         self.crowded = forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else ""

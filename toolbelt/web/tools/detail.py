@@ -115,6 +115,9 @@ class _Page(pieces.Page):
         self.schema = _document(tool.input_schema)
         self.output_schema = _document(tool.output_schema) if tool.output_schema else ""
         self.policy = tool.policy.strip() if key not in stored.toolkits_of else ""
+        self.live = ""
+        if not tool.blocked and request.user.has_perm(rights.permission("change", "tool")):
+            self.live = blocking.describe_live(index, "tool", key)
         self.purged = purges.last("tool", key)
         self.called = next(iter(usage.by_tool(tool=key)), None) if may_see_calls else None
         self.on = len(on)
