@@ -324,3 +324,33 @@ def test_a_call_of_the_programs_own_tool_is_admitted_in_its_conversation() -> No
     step.answered()
     assert run.call("p__tool0", {}).value == "done"
     assert told == [talk.state["lines"]["anthropic/claude"]["token"]]
+
+
+def asked(toolbelt: plain.Toolbelt, state: Any, messages: list[Any]) -> tuple[Any, dict[str, Any]]:
+    """Send a request of a conversation, and return its state, and the parameters."""
+    talk = toolbelt.conversation("openai_chat", model="qwen3", state=state)
+    step = talk.begin("hi", "s").ask(messages)
+    step._request.sent()
+    return json.loads(json.dumps(talk.state)), dict(step.parameters)
+
+
+def test_a_request_that_was_sent_is_kept_once_the_messages_have_its_answer(
+    world: soak.World, toolbelt: plain.Toolbelt
+) -> None:
+    messages: list[Any] = [USER]
+    state, first = asked(toolbelt, None, messages)
+    flip(world, kit0=False)
+    # The first request is not answered: the next one begins.
+    state, second = asked(toolbelt, state, messages)
+    assert "tools" in first
+    assert second["messages"][0] != first["messages"][0]
+    messages += [{"role": "assistant", "content": "yes"}, USER]
+    flip(world, kit1=False)
+    lost_state, lost = asked(toolbelt, state, messages)
+    state, again = asked(toolbelt, lost_state, messages)
+    assert lost == again
+    assert again["messages"][: len(second["messages"])] == second["messages"]
+    messages += [{"role": "assistant", "content": "yes"}, USER]
+    _, last = asked(toolbelt, state, messages)
+    assert last["messages"][: len(again["messages"])] == again["messages"]
+    assert json.dumps(last["messages"]).count("No longer available") == 1

@@ -17,6 +17,15 @@ given, which the SDK otherwise treats as an error.
 ``Toolbelt`` is a connection with tools that the program itself runs, once Toolbelt grants and admits them::
 
     toolbelt = openai_agents.Toolbelt(connection, local_tools=[refund], plugin="shop")
+
+With a ``Conversation``, the tools and the policy of its first turn stay, and what an operator or the model changes is
+said in the conversation; tools that are added are called through ``call_tool``. It needs ``run_config``, and the whole
+history in the program or in a session of the SDK::
+
+    conversation = openai_agents.Conversation(state)
+    agent = openai_agents.Agent(name="Assistant", toolbelt=toolbelt, session="s1", conversation=conversation)
+    await Runner.run(agent, "What is 2 + 3?", session=history, run_config=openai_agents.run_config())
+    state = conversation.state
 """
 
 from __future__ import annotations
@@ -25,17 +34,19 @@ import contextvars
 import copy
 import dataclasses
 import inspect
+import json
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import agents
+from agents import run_config as sdk_runs
 from agents import tool as sdk_tools
 
 from toolbelt.adapters import runs
+from toolbelt.adapters.connection import conversation, protocol
 from toolbelt.adapters.connection import local_tools as local
-from toolbelt.adapters.connection import protocol
 from toolbelt.core import errors
 from toolbelt.formats import openai_chat, openai_responses, profiles, surface
 
@@ -49,6 +60,7 @@ class _Run:
     run: protocol.Run
     turn: int
     step: runs.Step
+    talk: _Talk | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,82 @@ class _Turn:
     choice: Any
 
 
+@dataclass
+class Conversation:
+    """What the model of a conversation was told.
+
+    ``state`` is JSON, None for a new conversation. Store it with the history, and restore both together; a copy is a
+    fork. It changes when a request is sent, and what was said in a request that the history has no answer to is said
+    again.
+    """
+
+    state: Mapping[str, Any] | None = None
+
+
+class _Talk:
+    """A request in a conversation: what is asked of Toolbelt, and what its answer changes."""
+
+    def __init__(self, agent: Agent, place: Conversation) -> None:
+        self.agent, self._place = weakref.ref(agent), place
+        # Only an object says which of OpenAI's APIs will be asked; others are told everything in words.
+        self._model = agent.model if isinstance(agent.model, _OPENAI_MODELS) else None
+        self._is_responses = isinstance(agent.model, agents.OpenAIResponsesModel)
+        form = "vercel" if self._model is None else "openai_chat"
+        self._kept = conversation.Conversation(form, model=_model_name(self._model), state=place.state)
+        self._append: Mapping[str, Any] | None = None
+        self._has_focus = self.is_sent = False
+
+    def question(self, history: Sequence[Any] | None) -> dict[str, Any]:
+        """Return what to ask beside the surface. ``history`` is None in the middle of a run."""
+        asked = self._kept.question(history)
+        return {"form": self._kept.form, "model": self._kept.model, "conversation": asked}
+
+    def step(self, document: protocol.Document) -> runs.Step:
+        """Return the step, whose tools and policy are those of the conversation's first turn."""
+        self._append, self._has_focus = document.get("append"), document.get("directive") is not None
+        prefix = self._append["prefix"] if self._append else None
+        tools, policy = conversation.declared(self._kept.prefix if prefix is None else prefix)
+        return runs.Step(tools=tools, policy=policy)
+
+    @property
+    def spoken(self) -> dict[str, str]:
+        """Return what a call says about its conversation: the token of the request that the model answered."""
+        token = self._append["token"] if self._append else self._kept.token
+        return {"conversation": token} if token else {}
+
+    def choice(self, own_tools: Sequence[agents.Tool], handoffs: Sequence[Any]) -> Any:
+        """Return the tool choice of this turn; None for any.
+
+        A restriction to what is granted includes the program's own tools. Where it cannot name them all, there is none:
+        the model was told what it may no longer call, and Toolbelt refuses that.
+        """
+        chosen = self._append["request"].get("tool_choice") if self._append else None
+        if not isinstance(chosen, Mapping):
+            return chosen
+        if chosen["type"] == "function":
+            return chosen["function"]["name"]
+        names = [tool["function"]["name"] for tool in chosen["allowed_tools"]["tools"]]
+        if not self._has_focus:
+            if handoffs or not all(isinstance(tool, agents.FunctionTool) for tool in own_tools):
+                return None
+            names += [tool.name for tool in own_tools]
+        first = surface.FirstStep(
+            names=tuple(names), narrows=True, required=chosen["allowed_tools"]["mode"] == "required"
+        )
+        return openai_responses.allowed(first) if self._is_responses else openai_chat.allowed(first)
+
+    def input(self, items: Sequence[Any]) -> list[Any]:
+        """Return the input of the request, with what the model was told between its items."""
+        request = self._kept.request(items, self._append)
+        request.sent()
+        self._place.state, self.is_sent = self._kept.state, True
+        return request.messages
+
+
+_OPENAI_MODELS = (agents.OpenAIResponsesModel, agents.OpenAIChatCompletionsModel)
+
 _turn: contextvars.ContextVar[_Turn | None] = contextvars.ContextVar("toolbelt_turn", default=None)
+_talk: contextvars.ContextVar[_Talk | None] = contextvars.ContextVar("toolbelt_talk", default=None)
 # The call of a tool of the program's that is running here.
 _running: contextvars.ContextVar[local.Admitted | None] = contextvars.ContextVar(
     "toolbelt_call", default=None
@@ -94,12 +181,17 @@ class Agent(agents.Agent[Any]):
     session: The id of the conversation, or a function that returns it. Without one, nothing can be loaded.
     subagent: The kind of subagent to ask for.
     loads: When loaded tools become available: from the next "step" (turn) of the run, or from the next "run".
+    conversation: What the model was told so far, or a function that returns it: changes are said to it from then on.
+        Without one, each turn has the tools and the policy of then.
     """
 
     toolbelt: protocol.Connection | Toolbelt | None = field(default=None, kw_only=True)
     session: str | Callable[[Context], str | None] | None = field(default=None, kw_only=True)
     subagent: str | None = field(default=None, kw_only=True)
     loads: protocol.Loads = field(default="step", kw_only=True)
+    conversation: Conversation | Callable[[Context], Conversation | None] | None = field(
+        default=None, kw_only=True
+    )
     _runs: weakref.WeakKeyDictionary[Context, _Run] = field(
         default_factory=weakref.WeakKeyDictionary, init=False, repr=False, compare=False
     )
@@ -113,11 +205,13 @@ class Agent(agents.Agent[Any]):
         running = await self._fetch(local_tools, run_context)
         step = runs.check_names(running.step, (tool.name for tool in own_tools))
         _turn.set(None)
-        choice = _choice(self.model, step)
+        talk = running.talk
+        _talk.set(talk)
+        choice = talk.choice(own_tools, self.handoffs) if talk else _choice(self.model, step)
         if choice is not None and self.model_settings.tool_choice is None:
             _turn.set(_Turn(weakref.ref(run_context), run_context.usage.requests, choice))
         run = running.run.at(running.turn, self.loads)
-        return [*own_tools, *[await _tool(local_tools, run, tool) for tool in step.tools]]
+        return [*own_tools, *[await _tool(local_tools, run, tool, talk) for tool in step.tools]]
 
     async def get_system_prompt(self, run_context: Context) -> str | None:
         """Return the instructions, followed by the policy."""
@@ -130,14 +224,26 @@ class Agent(agents.Agent[Any]):
         return runs.append_policy(instructions, running.step.policy) or None
 
     async def _fetch(self, local_tools: local.LocalTools, context: Context) -> _Run:
-        if previous := self._runs.get(context):
+        previous = self._runs.get(context)
+        if previous:
             run, turn, message = previous.run, previous.turn + 1, None
+            if previous.talk and not previous.talk.is_sent:
+                raise agents.UserError(
+                    "An agent with a conversation needs run_config=openai_agents.run_config(), whose filter adds to the"
+                    " model's input what has changed."
+                )
         else:
             session = self.session(context) if callable(self.session) else self.session
             run, turn = protocol.Run.begin(session, self.subagent), 1
             message = _message(context.turn_input)
-        document = await local_tools.surface(run.at(turn, self.loads), message=message)
-        self._runs[context] = running = _Run(run, turn, runs.step(document))
+        place = self.conversation(context) if callable(self.conversation) else self.conversation
+        talk = _Talk(self, place) if place is not None else None
+        # A run that is resumed begins with the results of the calls that the model made before.
+        history = context.turn_input if previous is None and context.usage.requests == 0 else None
+        question = talk.question(history) if talk else {}
+        document = await local_tools.surface(run.at(turn, self.loads), message=message, **question)
+        step = talk.step(document) if talk else runs.step(document)
+        self._runs[context] = running = _Run(run, turn, step, talk)
         return running
 
 
@@ -190,19 +296,38 @@ def _model_name(model: Any) -> str:
 def run_config(**more: Any) -> agents.RunConfig:
     """Return the configuration of a run that continues if the model calls a tool that it was not given.
 
-    more: Further arguments of agents.RunConfig.
+    It also adds to the model's input what is said in a conversation, after the program's own filter of the input. more:
+    Further arguments of agents.RunConfig.
     """
     more.setdefault("tool_not_found_behavior", "return_error_to_model")
     more.setdefault("tool_error_formatter", _format_error)
+    more["call_model_input_filter"] = _filter(more.get("call_model_input_filter"))
     return agents.RunConfig(**more)
+
+
+def _filter(own_filter: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    async def filtered(data: sdk_runs.CallModelData[Any]) -> sdk_runs.ModelInputData:
+        prepared = own_filter(data) if own_filter else data.model_data
+        model_data: sdk_runs.ModelInputData = await prepared if inspect.isawaitable(prepared) else prepared
+        talk = _talk.get()
+        if talk is None or talk.agent() is not data.agent:
+            return model_data
+        return dataclasses.replace(model_data, input=talk.input(model_data.input))
+
+    return filtered
 
 
 def _format_error(error: Any) -> str | None:
     if error.kind != "tool_not_found":
         return None
+    later = (
+        "Tools that become available later are called through call_tool."
+        if _talk.get()
+        else "Tools that you load can be called from the next request."
+    )
     return (
-        f"unknown-tool: You have no tool named {error.tool_name!r} in this request. Tools that you load can be called "
-        "from the next request. Tools that you are not granted cannot be called."
+        f"unknown-tool: You have no tool named {error.tool_name!r} in this request. {later} Tools that you are not "
+        "granted cannot be called."
     )
 
 
@@ -210,23 +335,29 @@ def _as_local_tools(toolbelt: protocol.Connection | Toolbelt) -> local.LocalTool
     return toolbelt if isinstance(toolbelt, local.LocalTools) else local.LocalTools(toolbelt)
 
 
-async def _tool(local_tools: local.LocalTools, run: protocol.Run, tool: Any) -> agents.FunctionTool:
+async def _tool(
+    local_tools: local.LocalTools, run: protocol.Run, tool: Any, talk: _Talk | None
+) -> agents.FunctionTool:
     name, schema = str(tool["name"]), dict(tool["input_schema"])
     local_tool = await local_tools.find(name)
-    native: agents.FunctionTool | None = local_tool.native if local_tool else None
+    native = _native(local_tool)
+    spoken = talk.spoken if talk else {}
 
     async def invoke(context: Any, args: str) -> Any:
         try:
             arguments = runs.arguments(args)
         except errors.Invalid as error:
             return runs.failure(error).text
-        if native is None:
-            return (await runs.call(local_tools.connection, run, name, arguments)).text
+        called, given = conversation.dispatched(name, arguments) if talk else (name, arguments)
+        meant = native if called == name else _native(await local_tools.find(called))
+        if meant is None:
+            return (await runs.call(local_tools.connection, run, name, arguments, **spoken)).text
         try:
-            async with local_tools.admitted(run, name, arguments) as call:
+            async with local_tools.admitted(run, called, given, **spoken) as call:
                 token = _running.set(call)
                 try:
-                    return call.result(await native.on_invoke_tool(context, args))
+                    own_args = args if called == name else json.dumps(given)
+                    return call.result(await meant.on_invoke_tool(context, own_args))
                 finally:
                     _running.reset(token)
         except local.NotAdmittedError as error:
@@ -242,6 +373,10 @@ async def _tool(local_tools: local.LocalTools, run: protocol.Run, tool: Any) -> 
         return agents.FunctionTool(**fields, strict_json_schema=False)
     is_strict = native.strict_json_schema and schema == native.params_json_schema
     return dataclasses.replace(native, **fields, strict_json_schema=is_strict)
+
+
+def _native(tool: local.LocalTool | None) -> agents.FunctionTool | None:
+    return tool.native if tool else None
 
 
 def _local_tool(tool: agents.FunctionTool | Callable[..., Any]) -> local.LocalTool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,11 +60,20 @@ class Conversation:
         self._lines: dict[str, dict[str, Any]] = copy.deepcopy(dict(state["lines"])) if state else {}
         # The line of each model, as Toolbelt named it.
         self._named: dict[str, str] = dict(state["models"]) if state else {}
+        # The last request, while nothing says whether it was answered.
+        self._sent: Mapping[str, Any] | None = state.get("sent") if state else None
 
     @property
     def state(self) -> dict[str, Any]:
         """Return the state as JSON, to be stored with the program's own messages."""
-        return {"v": VERSION, "models": dict(self._named), "lines": copy.deepcopy(self._lines)}
+        state = {"v": VERSION, "models": dict(self._named), "lines": copy.deepcopy(self._lines)}
+        return state | ({"sent": dict(self._sent)} if self._sent else {})
+
+    @property
+    def prefix(self) -> Mapping[str, Any]:
+        """Return the prefix of the model's line, as Toolbelt rendered it; empty if it has none."""
+        prefix: Mapping[str, Any] = self._line.get("prefix", {})
+        return prefix
 
     @property
     def token(self) -> str:
@@ -71,12 +81,18 @@ class Conversation:
         token: str = self._line.get("token", "")
         return token
 
-    def question(self, messages: Messages, *, compacted: bool = False, hold: bool = False) -> dict[str, Any]:
+    def question(
+        self, messages: Messages | None, *, compacted: bool = False, hold: bool = False
+    ) -> dict[str, Any]:
         """Return the ``conversation`` of the next request for a surface. ``messages`` are the program's own.
 
-        If some that were answered are gone, the conversation begins again.
+        If some that were answered are gone, the conversation begins again. ``messages`` are None in the middle of a
+        run: the last request was answered, and everything is there.
         """
-        line, number = self._line, len(_beginnings(messages))
+        number = math.inf if messages is None else len(_beginnings(messages))
+        if self._sent and self._sent["number"] < number:
+            self._keep(self._sent)
+        self._sent, line = None, self._line
         is_whole = all(entry["before_answer"] <= number for entry in line.get("appended", ()))
         is_whole = is_whole and all(answer < number for answer in line.get("answers", ()))
         fields: dict[str, Any] = {"token": line.get("token") if is_whole else None}
@@ -96,6 +112,25 @@ class Conversation:
             kept = self._line
             append = {**_NOTHING, "line": self._key, "token": kept["token"], "headers": kept["headers"]}
         return Request(self, messages, append)
+
+    def _after(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the line of a request, as it is once the request is answered."""
+        before, number = self._lines.get(sent["line"], {}), sent["number"]
+        if sent["prefix"] is not None:
+            before = {"prefix": sent["prefix"], "appended": [], "answers": []}
+        added = [{"before_answer": number, "messages": sent["messages"]}] if sent["messages"] else []
+        return {
+            **before,
+            "token": sent["token"],
+            "headers": sent["headers"],
+            "appended": [*before["appended"], *added],
+            # The numbers of the answers of this line's models: the thinking of all others belongs to other prefixes.
+            "answers": [*before["answers"], number],
+        }
+
+    def _keep(self, sent: Mapping[str, Any]) -> None:
+        self._lines[sent["line"]] = self._after(sent)
+        self._named[sent["place"]] = sent["line"]
 
     @property
     def _line(self) -> dict[str, Any]:
@@ -140,22 +175,17 @@ class Request:
 
     def __init__(self, conversation: Conversation, messages: Messages, append: Mapping[str, Any]) -> None:
         self._conversation, self._append = conversation, append
-        before = conversation._lines.get(append["line"], {})
-        number = len(_beginnings(messages))
-        if append["prefix"] is not None:
-            prefix = conversation._with_system(append["prefix"])
-            before = {"prefix": prefix, "appended": [], "answers": []}
-        added = (
-            [{"before_answer": number, "messages": list(append["messages"])}] if append["messages"] else []
-        )
-        self._line = {
-            **before,
+        prefix = append["prefix"]
+        self._sent = {
+            "place": conversation._place,
+            "line": append["line"],
+            "number": len(_beginnings(messages)),
             "token": append["token"],
             "headers": dict(append["headers"]),
-            "appended": [*before["appended"], *added],
-            # The numbers of the answers of this line's models: the thinking of all others belongs to other prefixes.
-            "answers": [*before["answers"], number],
+            "prefix": None if prefix is None else conversation._with_system(prefix),
+            "messages": list(append["messages"]),
         }
+        self._line = conversation._after(self._sent)
         self._messages = messages
 
     @property
@@ -194,9 +224,14 @@ class Request:
 
     def answered(self) -> None:
         """Keep what the model was told. Store the conversation's state together with the answer."""
-        kept, name = self._conversation, self._append["line"]
-        kept._named[kept._place] = name
-        kept._lines[name] = self._line
+        self._conversation._keep(self._sent)
+
+    def sent(self) -> None:
+        """Note that the request is sent, where nothing will say whether the model answers.
+
+        What the model was told is kept as soon as the messages of a later question contain its answer.
+        """
+        self._conversation._sent = self._sent
 
 
 def _beginnings(messages: Messages) -> list[int]:
@@ -239,7 +274,9 @@ def _one_content(first: Any, second: Any) -> Any:
     """Return the content of two messages of the user's as one: texts, or lists of parts."""
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
-    parts = ([{"type": "text", "text": each}] if isinstance(each, str) else each for each in (first, second))
+    given = [part for each in (first, second) if not isinstance(each, str) for part in each]
+    kind = "input_text" if any(str(part.get("type")).startswith("input_") for part in given) else "text"
+    parts = ([{"type": kind, "text": each}] if isinstance(each, str) else each for each in (first, second))
     return [*itertools.chain.from_iterable(parts)]
 
 
@@ -268,8 +305,31 @@ def _field(value: Any, name: str) -> Any:
 
 def dispatched(name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """Return the tool and the arguments that a call means, which a model may make through ``call_tool``."""
-    tool = arguments.get("tool") if name == keys.CALL else None
+    tool = arguments.get("tool") if name == keys.CALL and isinstance(arguments, Mapping) else None
     return (tool, arguments.get("arguments") or {}) if isinstance(tool, str) else (name, arguments)
+
+
+def declared(prefix: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Any], ...], str]:
+    """Return the tools, as a surface has them, and the policy of a prefix for Vercel's AI SDK or Chat Completions."""
+    tools = prefix.get("tools", {})
+    if isinstance(tools, Mapping):
+        functions = [
+            {**tool, "name": name, "parameters": tool["inputSchema"]} for name, tool in tools.items()
+        ]
+    else:
+        functions = [tool["function"] for tool in tools]
+    found = tuple(
+        {
+            "name": function["name"],
+            "description": function.get("description", ""),
+            "input_schema": function["parameters"],
+            "annotations": {},
+            "toolkits": [],
+        }
+        for function in functions
+    )
+    policy = prefix.get("instructions") or "".join(each["content"] for each in prefix.get("messages", ()))
+    return found, policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,17 +361,6 @@ class InWords:
         said = tuple(message["content"] for message in append["messages"])
         if append["prefix"] is None:
             return dataclasses.replace(self, token=append["token"]), said, False
-        prefix = append["prefix"]
-        tools = tuple(
-            {
-                "name": name,
-                "description": tool.get("description", ""),
-                "input_schema": tool["inputSchema"],
-                "annotations": {},
-                "toolkits": [],
-            }
-            for name, tool in prefix["tools"].items()
-        )
-        policy = prefix.get("instructions", "")
+        tools, policy = declared(append["prefix"])
         begun = InWords(token=append["token"], tools=tools, policy=policy)
         return begun, said, append["restart"] is not None
