@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ def run(write: writing.Write, options: dict[str, Any]) -> Iterator[str]:
     is_toml = options["toml"] or file.endswith(".toml")
     try:
         text = _text(file)
-        preview = importing.preview(text, is_toml=is_toml, only=options["only"])
+        preview = importing.preview(text, is_toml=is_toml, only=options["only"], directory=_directory(file))
     except errors.Invalid as error:
         lines = [f"Nothing was imported from {file}:", *(f"  {problem}" for problem in error.problems)]
         if isinstance(error, importing.UnusableServers):
@@ -63,6 +64,15 @@ def _text(file: str) -> str:
             return reading.text_of(opened)
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}.") from error
+
+
+def _directory(file: str) -> str:
+    """Return where the file is, with what is beside it; nothing for a bundle and for standard input."""
+    if file == "-" or zipfile.is_zipfile(file):
+        return ""
+    directory = Path(file).resolve().parent
+    # Claude Code has the manifest of a plugin in there.
+    return str(directory.parent if directory.name == ".claude-plugin" else directory)
 
 
 def _described(preview: importing.Preview) -> Iterator[str]:

@@ -16,7 +16,7 @@ from django.db import connection
 
 from toolbelt.control.servers import upstream_servers
 from toolbelt.control.servers.client_files import importing, reading
-from toolbelt.core import connections, errors
+from toolbelt.core import connections, errors, variables
 from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.django_db
@@ -924,7 +924,30 @@ def test_a_bundle_that_needs_its_folder_says_so() -> None:
     manifest = {**MANIFEST, "server": {"mcp_config": {"command": "node", "args": ["${__dirname}/x.js"]}}}
     [server] = read(bundle(manifest)).servers
 
-    assert "It uses ${__dirname}, which only its client knows" in server.problem
+    assert "It uses ${__dirname}, the directory of its file" in server.problem
+
+
+@pytest.mark.parametrize(
+    ("place", "variable"),
+    [
+        ("manifest.json", "__dirname"),
+        ("gemini-extension.json", "extensionPath"),
+        (".claude-plugin/plugin.json", "CLAUDE_PLUGIN_ROOT"),
+    ],
+)
+def test_what_is_beside_a_file_is_found_where_the_file_is(tmp_path: Path, place: str, variable: str) -> None:
+    folder = tmp_path / "a ${b}"
+    (folder / place).parent.mkdir(parents=True)
+    server = {"command": "node", "args": [f"${{{variable}}}/x.js"], "cwd": f"${{{variable}}}"}
+    document = {"name": "x", "mcpServers": {"x": server}}
+    if place == "manifest.json":
+        document = {**MANIFEST, "server": {"mcp_config": server}}
+    (folder / place).write_text(json.dumps(document))
+    call_command("mcp", "import", str(folder / place))
+
+    [stored] = stored_connections().values()
+    filled = [variables.fill(text, {})[0] for text in (*stored.args, stored.cwd)]
+    assert filled == [f"{folder}/x.js", str(folder)]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ _CLIENT_REFERENCE = re.compile(
 # What every client's user has, and what is the same everywhere.
 _OF_EVERY_PROCESS = frozenset({"HOME", "PATH"})
 _KNOWN = {"${userHome}": "${HOME}", "${/}": "/", "${pathSeparator}": "/"}
+# The directory that a file is in, for what is beside it. Clients replace it by the one that they installed.
+_OWN_DIRECTORY = ("${extensionPath}", "${__dirname}", "${CLAUDE_PLUGIN_ROOT}")
 # Only in the files of some clients. In all others, Zwei$tier9blau is a password.
 _BARE_REFERENCE = re.compile(r"\$(?P<bare>[A-Za-z_]\w*)")
 # Not a variable of Toolbelt's, and names that only a client has.
@@ -102,10 +104,11 @@ class Converted:
         return cls(name=name, source=name, **fields)
 
 
-def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted:
+def convert(server: formats.ClientServer, assigned: dict[str, str], directory: str = "") -> Converted:
     """Return the server as a connection.
 
     ``assigned`` are the values that variables stand for in this file, so that two values never share a name.
+    ``directory`` is where the file is, if what is beside it is there, too.
     """
     converted = Converted(
         name=server.name,
@@ -125,7 +128,7 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
     if (remote := _of_mcp_remote(server)) is not None:
         server = remote
         converted.notes.append("mcp-remote is not needed: Toolbelt connects to the address itself.")
-    replacer = _SecretReplacer(server, converted, assigned)
+    replacer = _SecretReplacer(server, converted, assigned, directory)
     if server.url:
         converted.connection = {"url": replacer.url(server.url)}
         if server.headers:
@@ -145,7 +148,12 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
         converted.connection["timeout"] = min(max(1, int(server.timeout)), connections.MAX_TIMEOUT)
     converted.connection = {key: value for key, value in converted.connection.items() if value}
     placeholder = next(filter(None, map(_PLACEHOLDER.search, _texts(converted.connection))), None)
-    if placeholder:
+    if placeholder and placeholder[0] in _OWN_DIRECTORY:
+        converted.problem = (
+            f"It uses {placeholder[0]}, the directory of its file: import the file where it is, on the server and"
+            " unpacked, or write the directory instead."
+        )
+    elif placeholder:
         converted.problem = f"It uses {placeholder[0]}, which only its client knows: write the value instead."
     for where, message in connections.problems(converted.connection):
         converted.problem = converted.problem or f"{'.'.join(where)}: {message}".removeprefix(": ")
@@ -165,8 +173,12 @@ def convert(server: formats.ClientServer, assigned: dict[str, str]) -> Converted
 class _SecretReplacer:
     """A converter that replaces the secrets of one server by variables, and lists those."""
 
-    def __init__(self, server: formats.ClientServer, converted: Converted, assigned: dict[str, str]) -> None:
+    def __init__(
+        self, server: formats.ClientServer, converted: Converted, assigned: dict[str, str], directory: str
+    ) -> None:
         self._server, self._converted, self._assigned = server, converted, assigned
+        own = directory.replace("${", "$${")
+        self._known = {**_KNOWN, **(dict.fromkeys(_OWN_DIRECTORY, own) if own else {})}
 
     def variable(self, name: str, value: str) -> str:
         """Return the value of an environment variable."""
@@ -299,7 +311,7 @@ class _SecretReplacer:
                 default = None
             return f"${{{name}}}" if default is None else f"${{{name}:-{default}}}"
 
-        for known, text in _KNOWN.items():
+        for known, text in self._known.items():
             value = value.replace(known, text)
         value = _CLIENT_REFERENCE.sub(replaced, value)
         return (

@@ -39,13 +39,13 @@ class UnusableServers(errors.Invalid):
     """Servers in a file that cannot be imported. The others can be, without them."""
 
 
-def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> Preview:
+def preview(text: str, *, is_toml: bool = False, only: Collection[str] = (), directory: str = "") -> Preview:
     """Return the servers in a file, without storing anything.
 
     Raise errors.Invalid with the line and the reason if the file cannot be read, and UnusableServers with those of each
     server that cannot be imported.
     """
-    examined = examine(text, is_toml=is_toml, only=only)
+    examined = examine(text, is_toml=is_toml, only=only, directory=directory)
     problems = []
     for server in examined.servers:
         if server.problem:
@@ -57,9 +57,10 @@ def preview(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
     return examined
 
 
-def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> Preview:
+def examine(text: str, *, is_toml: bool = False, only: Collection[str] = (), directory: str = "") -> Preview:
     """Return the servers in a file, with the ``problem`` of each server that cannot be imported.
 
+    ``directory`` is where the file is, if what is beside it is there, too.
     Raise errors.Invalid with the line and the reason if the file cannot be read.
     """
     file, notes = _read(text, is_toml)
@@ -74,7 +75,7 @@ def examine(text: str, *, is_toml: bool = False, only: Collection[str] = ()) -> 
         raise errors.NotFound("server in the file", unknown[0], [server.name for server in in_file])
     selected = [server for server in in_file if not only or server.name in only]
     assigned: dict[str, str] = {}
-    servers = tuple(conversion.convert(server, assigned) for server in selected)
+    servers = tuple(conversion.convert(server, assigned, directory) for server in selected)
     stored = snapshots.catalog()
     taken = {keys.fold(plugin.namespace): f"the plugin {name}" for name, plugin in stored.plugins.items()}
     names = {keys.fold(name): name for name in stored.plugins}
