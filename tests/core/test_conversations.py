@@ -77,8 +77,8 @@ def test_a_changed_definition_replaces_the_old_one_where_that_can_be_said() -> N
         assert told(means, content("clock=2 search"))[0] == Changes(altered=("clock",))
 
 
-def test_a_tool_that_comes_back_with_another_definition_is_replaced_or_said() -> None:
-    assert told(DEFINES, content("search"), content("clock=2 search"))[0] == Changes(replaced=("clock",))
+def test_a_tool_that_comes_back_with_another_definition_is_said_to_be_available() -> None:
+    assert told(DEFINES, content("search"), content("clock=2 search"))[0] == Changes(added=("clock",))
     changes, _ = told(RESTRICTS, content("search"), content("clock=2 search"))
     assert changes == Changes(offered=("clock",), altered=("clock",))
 

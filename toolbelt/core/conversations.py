@@ -82,8 +82,8 @@ class View:
 class Changes:
     """What a model must be told, by name and in order; each is empty if there is nothing of its kind.
 
-    added: Tools to define. offered: Tools whose definition it has. replaced: Tools whose definition replaces the one
-    that it has. altered: Tools whose definition changed, which can only be said. through: Tools to call through
+    added: Tools to define, also anew. offered: Tools whose definition it has. replaced: Tools whose definition replaces
+    the one that it has. altered: Tools whose definition changed, which can only be said. through: Tools to call through
     call_tool. removed: Tools that it may no longer call. said: Sections of the policy that are new or differ. ended:
     Sections that no longer hold. loadable: Toolkits that it may load now. unloadable: Those that it no longer may.
     """
@@ -221,7 +221,8 @@ def _told_again(told: Told, digest: str, means: conversation_means.Means) -> tup
     if told.how == "offered" and is_same:
         return "", "offered"
     if not is_same and means.replace:
-        return "replaced", "offered"
+        # The model was told that one that it no longer sees is not available.
+        return ("replaced" if told.how == "offered" else "added"), "offered"
     return ("altered" if told.how == "offered" else "offered"), "offered"
 
 

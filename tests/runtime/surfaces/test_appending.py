@@ -372,6 +372,16 @@ def test_a_focus_for_gemini_names_only_declared_tools() -> None:
     assert "clock" in json.dumps(focused["messages"])
 
 
+def test_a_focus_on_a_tool_that_came_later_lifts_no_restriction() -> None:
+    talk = Talk(CHAT)
+    talk.flip(desk=False, spare=True).ask()
+    talk.flip(desk=True, spare=False).ask()
+    focused = talk.ask("must")
+    allowed = focused["request"]["tool_choice"]["allowed_tools"]["tools"]
+    assert {tool["function"]["name"] for tool in allowed}.isdisjoint({"spare_tool", "clock"})
+    assert "clock" in json.dumps(focused["messages"])
+
+
 def test_a_loadable_tool_that_the_provider_does_not_accept_stops_no_conversation() -> None:
     talk = Talk(BEDROCK)
     odd = {"type": "object", "properties": {"a b": {"type": "string"}}}

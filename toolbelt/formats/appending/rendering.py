@@ -127,13 +127,12 @@ def request(line: lines.Line, view: conversations.View, shown: surface.Surface) 
         named = {*step.names} - {*own} if step else set()
         choosable = offered if profile.may_choose_added else offered & view.declared
         if not named <= choosable:
-            # Said in words; what was withdrawn is refused when it is called.
-            profile, step = replace(profile, allowed_tools=False, forcing="no"), focus
-            if line.form == "gemini":
-                # It takes no names that were not declared.
-                allowed = documents.FirstStep(names=callable_, narrows=True, required=False)
-                said = [_user(line.form, focus.text(is_forced=False))] if focus else []
-                return Request(parameters=gemini.first_step(allowed, profile), messages=said)
+            # A focus on what may not be named is said in words. So is what was withdrawn, if it must be.
+            said = [_user(line.form, focus.text(is_forced=False))] if focus else []
+            if not {*callable_} <= choosable | {*own} or not (hidden or line.form == "gemini"):
+                return Request(parameters={}, messages=said)
+            step = documents.FirstStep(names=callable_, narrows=True, required=False)
+            return Request(parameters=_FIRST_STEPS[line.form](step, profile), messages=said)
     if step is None:
         return Request(parameters={})
     parameters = _FIRST_STEPS[line.form](step, profile)
