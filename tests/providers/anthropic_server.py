@@ -54,6 +54,29 @@ def blocks(content: Any) -> list[dict[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
+def compacted(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the model reads of messages that were compacted: a summary, and the changes of tools before it."""
+    points = [
+        index
+        for index, message in enumerate(messages)
+        if any(block["type"] == "compaction" for block in blocks(message["content"]))
+    ]
+    if not points:
+        return messages
+    before, answer = messages[: points[-1]], messages[points[-1]]
+    changes = [
+        block
+        for message in before
+        if message["role"] == "system"
+        for block in blocks(message["content"])
+        if block["type"] != "text"
+    ]
+    kept = [block for block in blocks(answer["content"]) if block["type"] != "compaction"]
+    said = [{"role": "system", "content": changes}] if changes else []
+    summary = {"role": "user", "content": "The conversation so far, in short."}
+    return [summary, *said, {**answer, "content": kept}, *messages[points[-1] + 1 :]]
+
+
 @dataclass
 class Offered:
     """The tools as of a point in the conversation: what the model can see there."""
@@ -73,7 +96,7 @@ class Judge:
         if body.get("model") not in CLAUDE:
             raise Refused(f"model: {body.get('model')}")
         self.model = CLAUDE[body["model"]]
-        self.tools, self.messages = body.get("tools") or [], body["messages"]
+        self.tools, self.messages = body.get("tools") or [], compacted(body["messages"])
         self.offered = Offered()
         self.transformations: list[dict[str, Any]] = []
         self.visible_system: list[str] = [b["text"] for b in blocks(body.get("system") or [])]
@@ -324,6 +347,30 @@ class Judge:
                 previous = block["signature"]
         self.previous = previous
 
+    def entry(self) -> dict[str, Any]:
+        """Return the entry of the log for a request that was accepted."""
+        system, tools = bare(self.body.get("system") or []), bare(self.body.get("tools") or [])
+        said = [
+            notice
+            for message in self.messages
+            if message["role"] == "user"
+            for block in blocks(message["content"])
+            if block["type"] == "text"
+            for notice in scripted.notices(block["text"])
+        ]
+        return {
+            "status": 200,
+            "declared": [tool["name"] for tool in tools if not tool.get("defer_loading")],
+            "shown": sorted(self.offered.shown),
+            "system": self.visible_system,
+            "texts": [*self.visible_system, *said],
+            "dropped": self.transformations,
+            "defined": {name: self.offered.defined[name] for name in self.offered.shown},
+            "messages": self.messages,
+            "choice": self.choice,
+            "head": digest_of(canonical([system, tools])),
+        }
+
     def signature(self, thinking: str) -> str:
         return ".".join(
             (self.body["model"], self.end, digest_of(getattr(self, "previous", "")), digest_of(thinking))
@@ -449,17 +496,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if CONTROLS in betas:
             document["input_transformations"] = judge.transformations
-        entry = {
-            "status": 200,
-            "shown": sorted(judge.offered.shown),
-            "system": judge.visible_system,
-            "usage": usage,
-            "dropped": judge.transformations,
-            "defined": {n: judge.offered.defined[n] for n in judge.offered.shown},
-            "messages": body["messages"],
-            "choice": judge.choice,
-            "head": digest_of(canonical([bare(body.get("system") or []), bare(body.get("tools") or [])])),
-        }
+        entry = {**judge.entry(), "usage": usage}
         if body.get("stream"):
             return self._stream(document, entry)
         self._send(200, document, entry)

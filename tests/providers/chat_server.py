@@ -8,7 +8,6 @@ STRICT: each of them refuses a tool choice that it does not know.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.providers import scripted
-from tests.providers.anthropic_server import Refused, canonical
+from tests.providers.anthropic_server import Refused, canonical, digest_of
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,9 @@ class Judge:
 
     def __init__(self, body: dict[str, Any]) -> None:
         self.model, self.messages = MODELS[body["model"]], body["messages"]
-        self.tools = [tool["function"]["name"] for tool in body.get("tools") or []]
+        self.body = body
+        self.defined = {tool["function"]["name"]: tool for tool in body.get("tools") or []}
+        self.tools = [*self.defined]
         self.choice = body.get("tool_choice", "auto")
         self._messages()
         self.allowed = self._choice()
@@ -71,6 +72,28 @@ class Judge:
             raise Refused("tool_calls must be followed by their results.")
         if self.messages[-1]["role"] not in ("user", "tool", "system"):
             raise Refused("Expected last role User or Tool (code 3230).")
+
+    def entry(self) -> dict[str, Any]:
+        """Return the entry of the log for a request that was accepted."""
+        first = self.messages[0]
+        texts = []
+        for message in self.messages:
+            if message["role"] == "system":
+                texts.append(message["content"])
+            elif message["role"] == "user":
+                texts += scripted.notices(message["content"])
+        head = canonical([first if first["role"] == "system" else None, self.body.get("tools")])
+        return {
+            "status": 200,
+            "declared": self.tools,
+            "shown": sorted(self.defined),
+            "allowed": sorted(self.allowed),
+            "defined": self.defined,
+            "texts": texts,
+            "choice": self.choice,
+            "messages": self.messages,
+            "head": digest_of(head),
+        }
 
     def _choice(self) -> set[str]:
         if self.choice in ("auto", "none"):
@@ -147,11 +170,7 @@ class Handler(BaseHTTPRequestHandler):
         except Refused as refused:
             self.server.log.append({"status": 400, "message": str(refused), "body": body})
             return self._send(400, {"error": {"message": str(refused), "type": "invalid_request_error"}})
-        first = body["messages"][0]
-        head = canonical([first if first["role"] == "system" else None, body.get("tools")])
-        digest = hashlib.sha256(head.encode()).hexdigest()
-        entry = {"status": 200, "choice": judge.choice, "messages": body["messages"], "head": digest}
-        self.server.log.append(entry)
+        self.server.log.append(judge.entry())
         message = answer(judge, number)
         reason = "tool_calls" if "tool_calls" in message else "stop"
         choice = {"index": 0, "finish_reason": reason, "message": message}

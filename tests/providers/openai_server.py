@@ -22,6 +22,12 @@ from tests.providers.models import OPENAI
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
+def compacted(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the items that the model reads: those since the conversation was compacted, if it was."""
+    points = [index for index, item in enumerate(items) if item.get("type") == "compaction"]
+    return items[points[-1] + 1 :] if points else items
+
+
 class Judge:
     def __init__(self, body: dict[str, Any]) -> None:
         self.body = body
@@ -30,7 +36,7 @@ class Judge:
         self.model = OPENAI[body["model"]]
         self.tools = body.get("tools") or []
         items = body["input"]
-        self.items = [{"role": "user", "content": items}] if isinstance(items, str) else items
+        self.items = [{"role": "user", "content": items}] if isinstance(items, str) else compacted(items)
         self.shown: dict[str, dict[str, Any]] = {}
         self.added: set[str] = set()
         self.texts = [body["instructions"]] if body.get("instructions") else []
@@ -98,6 +104,19 @@ class Judge:
                 raise Refused(f"Invalid value: '{kind}'.")
         if open_calls:
             raise Refused(f"No tool output found for function call {sorted(open_calls)[0]}.")
+
+    def entry(self) -> dict[str, Any]:
+        """Return the entry of the log for a request that was accepted."""
+        return {
+            "status": 200,
+            "declared": [tool["name"] for tool in self.tools],
+            "shown": sorted(self.shown),
+            "allowed": sorted(self.allowed),
+            "defined": self.shown,
+            "texts": self.texts,
+            "messages": self.items,
+            "head": digest_of(canonical([self.body.get("instructions") or "", self.tools])),
+        }
 
     def _choice(self) -> None:
         choice = self.body.get("tool_choice") or "auto"
@@ -247,16 +266,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(
             200,
             document,
-            {
-                "status": 200,
-                "shown": sorted(judge.shown),
-                "allowed": sorted(judge.allowed),
-                "defined": judge.shown,
-                "texts": judge.texts,
-                "total": total,
-                "read": read,
-                "head": digest_of(canonical([body.get("instructions") or "", body.get("tools") or []])),
-            },
+            {**judge.entry(), "total": total, "read": read},
         )
 
     def _send(self, status: int, document: dict[str, Any], entry: dict[str, Any]) -> None:

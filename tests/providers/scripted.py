@@ -7,8 +7,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
+
+# What a program says in the user's turn without being the user.
+_NOTICE = re.compile(r"<system-notice>\n(.*?)\n</system-notice>", re.DOTALL)
 
 
 class Call(NamedTuple):
@@ -29,3 +33,8 @@ def calls(texts: Iterable[str], step: int, offered: Collection[str]) -> list[Cal
         for name, _, arguments in wanted
         if verb == "insist" or name in offered
     ]
+
+
+def notices(text: str) -> list[str]:
+    """Return what a text of the user's turn says that is not the user's own."""
+    return _NOTICE.findall(text)

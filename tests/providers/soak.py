@@ -12,19 +12,21 @@ import copy
 import dataclasses
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import anthropic
 import openai
+from google import genai
+from google.genai import types
 
-from tests.providers import anthropic_server, chat_server, openai_server
-from toolbelt import formats
+from tests.providers import anthropic_server, chat_server, gemini_server, openai_server, reading
 from toolbelt.adapters import plain
 from toolbelt.adapters.connection import protocol
 from toolbelt.core import admitting, dispatch, errors, meta_tools, request_key
 from toolbelt.core.rules import budgets
 from toolbelt.core.scenarios import CoreWorld
+from toolbelt.formats.appending import lines
 from toolbelt.runtime.surfaces import appending, conversation_tokens, documents
 
 AGENT = "ada"
@@ -166,10 +168,6 @@ def _key(run: protocol.Run) -> request_key.RequestKey:
     return request_key.RequestKey(AGENT, run.session, run.request_id, run.subagent)
 
 
-class Sent(Exception):
-    """A request was sent, and its answer was lost."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Service:
     """A provider: sends a request, and returns the items of the answer, its calls, and the log's entry."""
@@ -177,8 +175,34 @@ class Service:
     form: str
     server: Any
     send: Callable[[str, Mapping[str, Any]], tuple[list[Any], list[tuple[str, str, Any]]]]
-    result: Callable[[str, str], dict[str, Any]]
-    close: Callable[[], None]
+    close: Callable[[], None] = lambda: None
+
+    def say(self, text: str) -> dict[str, Any]:
+        """Return a message of the user's."""
+        if self.form == "gemini":
+            return {"role": "user", "parts": [{"text": text}]}
+        return {"role": "user", "content": text}
+
+    def results(self, given: Iterable[tuple[str, str, str]]) -> list[dict[str, Any]]:
+        """Return the messages with the results of calls: the call, its tool and the result of each."""
+        match self.form:
+            case "anthropic":
+                content = [
+                    {"type": "tool_result", "tool_use_id": call, "content": text} for call, _, text in given
+                ]
+                return [{"role": "user", "content": content}]
+            case "openai_responses":
+                return [
+                    {"type": "function_call_output", "call_id": call, "output": text}
+                    for call, _, text in given
+                ]
+            case "gemini":
+                parts = [
+                    {"function_response": {"id": call, "name": tool, "response": {"result": text}}}
+                    for call, tool, text in given
+                ]
+                return [{"role": "user", "parts": parts}]
+        return [{"role": "tool", "tool_call_id": call, "content": text} for call, _, text in given]
 
 
 def claude(server: anthropic_server.Server) -> Service:
@@ -191,10 +215,7 @@ def claude(server: anthropic_server.Server) -> Service:
         calls = [(block.id, block.name, block.input) for block in answer.content if block.type == "tool_use"]
         return [{"role": "assistant", "content": content}], calls
 
-    def result(call: str, text: str) -> dict[str, Any]:
-        return {"type": "tool_result", "tool_use_id": call, "content": text}
-
-    return Service("anthropic", server, send, result, client.close)
+    return Service("anthropic", server, send, client.close)
 
 
 def responses(server: openai_server.Server) -> Service:
@@ -211,10 +232,7 @@ def responses(server: openai_server.Server) -> Service:
         ]
         return items, calls
 
-    def result(call: str, text: str) -> dict[str, Any]:
-        return {"type": "function_call_output", "call_id": call, "output": text}
-
-    return Service("openai_responses", server, send, result, client.close)
+    return Service("openai_responses", server, send, client.close)
 
 
 def chat(server: chat_server.Server) -> Service:
@@ -229,10 +247,27 @@ def chat(server: chat_server.Server) -> Service:
         ]
         return [message.model_dump(exclude_none=True)], calls
 
-    def result(call: str, text: str) -> dict[str, Any]:
-        return {"role": "tool", "tool_call_id": call, "content": text}
+    return Service("openai_chat", server, send, client.close)
 
-    return Service("openai_chat", server, send, result, client.close)
+
+def gemini(server: gemini_server.Server) -> Service:
+    """Return Gemini's generate_content."""
+    options = types.HttpOptions(base_url=server.address)
+    client = genai.Client(api_key="k", vertexai=False, http_options=options)
+
+    def send(model: str, parameters: Mapping[str, Any]) -> Any:
+        answer = client.models.generate_content(model=model, **parameters)
+        assert answer.candidates
+        content = answer.candidates[0].content
+        assert content is not None
+        calls = [
+            (part.function_call.id, part.function_call.name, part.function_call.args or {})
+            for part in content.parts or ()
+            if part.function_call
+        ]
+        return [content.model_dump(mode="json", exclude_none=True)], calls
+
+    return Service("gemini", server, send, client.close)
 
 
 @dataclasses.dataclass
@@ -293,7 +328,7 @@ class Soak:
             system="Be brief.",
             state=json.loads(json.dumps(talk.state)),
         )
-        talk.messages.append({"role": "user", "content": text})
+        talk.messages.append(self.service.say(text))
         run = kept.begin(text, talk.session)
         for number in range(3):
             if rng.random() < 0.5:
@@ -307,7 +342,7 @@ class Soak:
                 if rng.random() < 0.5:
                     self._change()
                 if rng.random() < 0.5 and number == 0:
-                    talk.messages.append({"role": "user", "content": "are you there?"})
+                    talk.messages.append(self.service.say("are you there?"))
             step = run.ask(talk.messages)
             assert step.restart is None
             items, calls = self.service.send(self.model, step.parameters)
@@ -352,10 +387,8 @@ class Soak:
             if name not in active and name not in meta_tools.SCHEMAS:
                 assert answer.is_error, f"{name} ran, although it is not active"
                 self.counts["withdrawn"] += 1
-            results.append(self.service.result(call, answer.text[:80]))
-        talk.messages += (
-            [{"role": "user", "content": results}] if self.service.form == "anthropic" else results
-        )
+            results.append((call, name, answer.text[:80]))
+        talk.messages += self.service.results(results)
 
     def _check(self, talk: Talk, run: Any, step: Any) -> None:
         """Check that the provider accepted the request, with the same prefix, and that the model sees what is true."""
@@ -365,31 +398,5 @@ class Soak:
         talk.head = entry["head"]
         key = request_key.RequestKey(AGENT, talk.session, run._next_run.request_id, None)
         shown = self.world.core.surface(key, None)
-        token = conversation_tokens.unseal(AGENT, step._request._line["token"])
-        assert token is not None
-        known = token.view.all_tools()
-        active = {tool.name for tool in (*shown.tools, *shown.meta_tools)}
-        through = token.view.of_kind("through")
-        assert active - {*meta_tools.DISPATCHING} <= token.view.of_kind("offered") | through
-        if "shown" in entry:
-            self._check_tools(entry, shown, active, through, token)
-        assert {name for name, told in known.items() if told.how == "through"} <= active
-        texts = json.dumps([entry.get("system"), entry.get("texts"), step.parameters], ensure_ascii=False)
-        for section in shown.policy.sections:
-            said = json.dumps(section.tagged, ensure_ascii=False)[1:-1]
-            begun = json.dumps(section.tagged.partition("\n")[0], ensure_ascii=False)[1:-1]
-            assert texts.rfind(said) >= texts.rfind(begun) > -1, f"{section.toolkit} is not said last"
-
-    def _check_tools(
-        self, entry: Mapping[str, Any], shown: Any, active: set[str], through: frozenset[str], token: Any
-    ) -> None:
-        dispatching = {*meta_tools.DISPATCHING} if token.dispatches else set()
-        visible = {*entry["shown"]}
-        if self.service.form == "anthropic" and token.line != "anthropic/words":
-            assert visible | through == active | dispatching
-        else:
-            assert active <= visible | through | dispatching
-        if token.line == "anthropic/claude":
-            rendered = formats.render("anthropic", shown.content() | {"directive": None})
-            for tool in rendered.get("tools", ()):
-                assert entry["defined"][tool["name"]] == tool
+        line = lines.of(self.service.form, self.model, self.platform)  # type: ignore[arg-type]
+        reading.check(entry, shown, line)
