@@ -64,7 +64,9 @@ def _check_own_tools(heading: str, model: Callable[[list[Any]], Any], code: str,
     assert answer("Refund order 7, cancel order 8.", kit.session()) == "Refunded."
     refused, completed = kit.recorded(2, after=before, agent="seller")
     assert (completed["tool"], completed["outcome"]) == ("refund", "ok")
-    assert (refused["tool"], refused["outcome"]) == ("cancel_order", "tool-denied")
+    # In a conversation, the model knew the tool.
+    assert refused["tool"] == "cancel_order"
+    assert refused["outcome"] in ("tool-denied", "tool-withdrawn")
     assert shop.ORDERS[8] == "paid"
 
 

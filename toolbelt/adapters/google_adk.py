@@ -8,27 +8,36 @@
 
     toolbelt = google_adk.Toolbelt(http.Http("https://toolbelt.example", "assistant", token))
     agent = LlmAgent(
-        name="assistant", model=model, tools=[toolbelt], before_tool_callback=toolbelt.before_tool_callback
+        name="assistant",
+        model=model,
+        tools=[toolbelt],
+        before_model_callback=toolbelt.before_model_callback,
+        before_tool_callback=toolbelt.before_tool_callback,
     )
 
-Each step of an invocation requests tools and policy again. With the callback, an invocation continues if the model
-calls a tool that it was not given, which ADK otherwise treats as an error.
+Each step of an invocation asks for tools and policy again. With the first callback, the tools and the policy of the
+session's first request stay, and what an operator or the model changes is said in the conversation; tools that are
+added are called through ``call_tool``. What the model was told is in the session's state, which ADK stores with the
+model's answer. With the second one, an invocation continues if the model calls a tool that it was not given, which ADK
+otherwise treats as an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from google.adk import events
+from google.adk.agents import callback_context as callbacks
 from google.adk.agents import readonly_context
 from google.adk.models import llm_request as models
 from google.adk.tools import base_tool, base_toolset, function_tool, tool_context
 from google.genai import types
 
 from toolbelt.adapters import runs
+from toolbelt.adapters.connection import conversation, protocol
 from toolbelt.adapters.connection import local_tools as local
-from toolbelt.adapters.connection import protocol
 from toolbelt.core import caches
 from toolbelt.formats import profiles, surface
 
@@ -36,6 +45,19 @@ Context: TypeAlias = readonly_context.ReadonlyContext
 
 # How many steps to cache between ADK's requests for tools and for instructions.
 MAX_CACHED = 256
+# The key of a session's state that says what the model of an agent was told, and the one of its prefixes: they are
+# large, and change only when a conversation begins.
+_KEPT, _PREFIXES = "_toolbelt_{agent}", "_toolbelt_{agent}_prefixes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A request in a conversation: what is to be said, and the names of Toolbelt's tools in it."""
+
+    kept: conversation.Conversation
+    append: Mapping[str, Any] | None
+    names: frozenset[str]
+    has_focus: bool
 
 
 class Toolbelt(base_toolset.BaseToolset):
@@ -74,11 +96,17 @@ class Toolbelt(base_toolset.BaseToolset):
             stale_seconds=stale_seconds,
         )
         self._steps: caches.LruCache[tuple[str, str], runs.Step] = caches.LruCache(MAX_CACHED)
+        self._asked: caches.LruCache[tuple[str, str], _Asked] = caches.LruCache(MAX_CACHED)
         # The request of the last step.
         self._requests: caches.LruCache[tuple[str, str], protocol.Run] = caches.LruCache(MAX_CACHED)
 
     async def get_tools(self, readonly_context: Context | None = None) -> list[base_tool.BaseTool]:
-        """Return the tools of this step; without a context, those of a new run."""
+        """Return the tools of this step; without a context, those of a new run.
+
+        In a conversation, there are none: its tools are added to the request, which says what the model has read.
+        """
+        if readonly_context is not None and self._appends(readonly_context):
+            return []
         if readonly_context is None:
             run = protocol.Run.begin(subagent=self._subagent)
             step = runs.step(await self._local.surface(run))
@@ -90,7 +118,13 @@ class Toolbelt(base_toolset.BaseToolset):
     async def process_llm_request(
         self, *, tool_context: tool_context.ToolContext, llm_request: models.LlmRequest
     ) -> None:
-        """Append the policy to the instructions, and restrict the model to a directive's tools, or tell it."""
+        """Append the policy to the instructions, and restrict the model to a directive's tools, or tell it.
+
+        In a conversation, add its tools and its policy.
+        """
+        if self._appends(tool_context):
+            await self._begin_request(tool_context, llm_request)
+            return
         step = self._steps.pop(_step_key(tool_context)) or await self._fetch(tool_context)
         if step.policy:
             llm_request.append_instructions([step.policy])
@@ -102,6 +136,53 @@ class Toolbelt(base_toolset.BaseToolset):
         else:
             await _say(step.said(), tool_context, llm_request)
 
+    def before_model_callback(
+        self, callback_context: callbacks.CallbackContext, llm_request: models.LlmRequest
+    ) -> None:
+        """Add what has changed to the contents, and note in the state what the model knows once it has answered."""
+        asked = self._asked.pop(_step_key(callback_context))
+        if asked is None:
+            return
+        request = asked.kept.request(llm_request.contents, asked.append)
+        llm_request.contents = [*map(_content, request.messages)]
+        request.answered()
+        _store(callback_context, asked.kept)
+        calling = (
+            (asked.append or {}).get("request", {}).get("tool_config", {}).get("function_calling_config")
+        )
+        if calling and not llm_request.config.tool_config:
+            tools = [tool for tool in llm_request.config.tools or () if isinstance(tool, types.Tool)]
+            declared = [str(each.name) for tool in tools for each in tool.function_declarations or ()]
+            names = [*calling["allowed_function_names"]]
+            if not asked.has_focus:
+                names += [name for name in declared if name not in asked.names]
+            if calling["mode"] == "ANY" or {*names} != {*declared}:
+                config = types.FunctionCallingConfig(mode=calling["mode"], allowed_function_names=names)
+                llm_request.config.tool_config = types.ToolConfig(function_calling_config=config)
+
+    async def _begin_request(self, context: tool_context.ToolContext, llm_request: models.LlmRequest) -> None:
+        is_gemini = profiles.of(llm_request.model or "") == profiles.FORMATS["gemini"]
+        # Others are told everything in words.
+        form, model = ("gemini", str(llm_request.model)) if is_gemini else ("vercel", "")
+        kept = conversation.Conversation(form, model=model, state=_stored(context))
+        asked = kept.question(llm_request.contents)
+        document = await self._surface(context, form=form, model=model, conversation=asked)
+        append = document.get("append")
+        new = append["prefix"] if append else None
+        tools, policy = conversation.declared(kept.prefix if new is None else new)
+        self._asked.put(
+            _step_key(context),
+            _Asked(
+                kept=kept,
+                append=append,
+                names=frozenset(str(tool["name"]) for tool in tools),
+                has_focus=document.get("directive") is not None,
+            ),
+        )
+        llm_request.append_tools([await self._tool(tool) for tool in tools])
+        if policy:
+            llm_request.append_instructions([policy])
+
     async def before_tool_callback(
         self, tool: base_tool.BaseTool, args: dict[str, Any], tool_context: tool_context.ToolContext
     ) -> dict[str, Any] | None:
@@ -109,17 +190,26 @@ class Toolbelt(base_toolset.BaseToolset):
         # ADK uses an instance of this very class for an unknown tool.
         return await self.call(tool.name, args, tool_context) if type(tool) is base_tool.BaseTool else None
 
-    async def call(self, name: str, args: dict[str, Any], context: Context) -> dict[str, Any]:
+    async def call(
+        self, name: str, args: dict[str, Any], context: tool_context.ToolContext
+    ) -> dict[str, Any]:
         """Call a tool. A refusal or failure is returned under ``error``, where models expect it."""
-        result = await runs.call(self._connection, self._request(context), name, args)
-        return _refused(result) if result.is_error else dict(result.content)
+        spoken = self._spoken(context)
+        if spoken:
+            called, given = conversation.dispatched(name, args)
+            if called != name and (own := await self._local.find(called)):
+                result: dict[str, Any] = await self.call_own(own.native, called, dict(given), context)
+                return result
+        answer = await runs.call(self._connection, self._request(context), name, args, **spoken)
+        return _refused(answer) if answer.is_error else dict(answer.content)
 
     async def call_own(
         self, native: base_tool.BaseTool, name: str, args: dict[str, Any], context: tool_context.ToolContext
     ) -> Any:
         """Run a tool of the program's as the framework does, once the call is admitted."""
         try:
-            async with self._local.admitted(self._request(context), name, args) as call:
+            spoken = self._spoken(context)
+            async with self._local.admitted(self._request(context), name, args, **spoken) as call:
                 result = call.result(await native.run_async(args=args, tool_context=context))
                 if isinstance(result, dict) and result.get("error"):
                     call.failed(str(result["error"]))
@@ -140,11 +230,25 @@ class Toolbelt(base_toolset.BaseToolset):
             session = runs.session(context.user_id, context.session.id)
         return protocol.Run.begin(session, self._subagent, context.invocation_id)
 
+    def _appends(self, context: Context) -> bool:
+        """Return whether the agent has the callback that adds what has changed."""
+        # Neither the agent nor its callbacks are in a context's public attributes.
+        agent = context._invocation_context.agent
+        return self.before_model_callback in getattr(agent, "canonical_before_model_callbacks", ())
+
+    def _spoken(self, context: Context) -> dict[str, str]:
+        """Return what a call says about its conversation: the token of the request that the model answered."""
+        state = _stored(context) if self._appends(context) else None
+        return {"conversation": state["token"]} if state else {}
+
     async def _fetch(self, context: Context) -> runs.Step:
+        return runs.step(await self._surface(context))
+
+    async def _surface(self, context: Context, **question: Any) -> protocol.Document:
         message = _text(context.user_content) if _is_first(context) else None
         run = self._run(context).at(_events(context), self._loads)
         self._requests.put(_step_key(context), run)
-        return runs.step(await self._local.surface(run, message=message))
+        return await self._local.surface(run, message=message, **question)
 
 
 class _Tool(base_tool.BaseTool):
@@ -164,6 +268,34 @@ class _Tool(base_tool.BaseTool):
         if self._native is not None:
             return await self._toolset.call_own(self._native, self.name, args, tool_context)
         return await self._toolset.call(self.name, args, tool_context)
+
+
+def _stored(context: Context) -> dict[str, Any] | None:
+    """Return what the session's state says about the agent's conversation; None for a new one."""
+    state, agent = context.state, context.agent_name
+    kept = state.get(_KEPT.format(agent=agent))
+    if kept is None:
+        return None
+    prefixes = state.get(_PREFIXES.format(agent=agent)) or {}
+    lines = {line: {**entry, "prefix": prefixes[line]} for line, entry in kept["lines"].items()}
+    return {**kept, "lines": lines}
+
+
+def _store(context: callbacks.CallbackContext, kept: conversation.Conversation) -> None:
+    """Have ADK store a conversation with the model's answer: it is the event that the context writes to."""
+    document, agent = kept.state, context.agent_name
+    prefixes = {line: entry.pop("prefix") for line, entry in document["lines"].items()}
+    if context.state.get(_PREFIXES.format(agent=agent)) != prefixes:
+        context.state[_PREFIXES.format(agent=agent)] = prefixes
+    context.state[_KEPT.format(agent=agent)] = {**document, "token": kept.token}
+
+
+def _content(message: Any) -> types.Content:
+    """Return a message of the conversation as ADK has it."""
+    if isinstance(message, types.Content):
+        return message
+    text = message["content"] if "content" in message else message["parts"][0]["text"]
+    return types.UserContent(text)
 
 
 def _tool_config(first: surface.FirstStep) -> types.ToolConfig:

@@ -310,26 +310,34 @@ def dispatched(name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[st
 
 
 def declared(prefix: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Any], ...], str]:
-    """Return the tools, as a surface has them, and the policy of a prefix for Vercel's AI SDK or Chat Completions."""
-    tools = prefix.get("tools", {})
+    """Return the tools, as a surface has them, and the policy of a prefix.
+
+    It is in the form of Vercel's AI SDK, Chat Completions or Gemini.
+    """
+    tools: Any = prefix.get("tools", {})
     if isinstance(tools, Mapping):
         functions = [
             {**tool, "name": name, "parameters": tool["inputSchema"]} for name, tool in tools.items()
         ]
     else:
-        functions = [tool["function"] for tool in tools]
+        functions = [
+            function
+            for tool in tools
+            for function in tool.get("function_declarations", (tool.get("function"),))
+        ]
     found = tuple(
         {
             "name": function["name"],
             "description": function.get("description", ""),
-            "input_schema": function["parameters"],
+            "input_schema": function.get("parameters") or function["parameters_json_schema"],
             "annotations": {},
             "toolkits": [],
         }
         for function in functions
     )
-    policy = prefix.get("instructions") or "".join(each["content"] for each in prefix.get("messages", ()))
-    return found, policy
+    texts = [each["content"] for each in prefix.get("messages", ())]
+    texts += [part["text"] for part in prefix.get("system_instruction", {}).get("parts", ())]
+    return found, prefix.get("instructions") or "".join(texts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
