@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -149,3 +150,36 @@ def test_the_markdown_form_names_gains_and_is_not_broken_by_names(write: Any) ->
     assert row.split(" | ")[3] == "`git__push`"
     assert "- new toolkit `bad`" in printed
     assert r"Enables destructive tools: git\_\_push." in printed
+
+
+def test_drift_exits_with_2_and_names_who_changed_what(write: Any) -> None:
+    file = write()
+    with pytest.raises(CommandError, match="No belt has been applied"):
+        belt("drift")
+    belt("apply", file)
+    assert belt("drift").splitlines()[1:] == ["Nothing differs from it."]
+
+    entries.change(sample_server.OPERATOR, "agent", "ada", {"title": "Ada"})
+    first, second = belt("drift", exit_code=2).splitlines()
+    assert re.fullmatch(r"Applied last: belt.yaml \([0-9a-f]{12}\), by .+, [-0-9: ]+ UTC\.", first)
+    assert re.fullmatch(r"  agent ada: title, changed by olive \([-0-9: ]+ UTC\)", second)
+
+
+def test_drift_takes_no_file(write: Any) -> None:
+    with pytest.raises(CommandError, match="takes no file: use `belt plan"):
+        belt("drift", write())
+
+
+def test_a_plan_names_who_changed_what_it_would_revert(write: Any) -> None:
+    file = write()
+    belt("apply", file)
+    entries.change(sample_server.OPERATOR, "agent", "ada", {"title": "Ada <b>"})
+
+    printed = belt("plan", file, exit_code=2).splitlines()
+    assert printed[-1] == "  agent ada: title, changed by olive"
+    assert printed[-2].startswith("Applied last: belt.yaml")
+
+    comment = belt("plan", file, "--markdown", exit_code=2)
+    assert comment.endswith(
+        "**Changed since `belt.yaml` was applied:**\n\n- agent ada: title, changed by olive\n"
+    )

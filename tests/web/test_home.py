@@ -24,7 +24,7 @@ from toolbelt.store import clock, context_use
 pytestmark = [pytest.mark.django_db]
 
 
-MAX_QUERIES = 20
+MAX_QUERIES = 21
 
 
 def open_page(browser: Client) -> Any:

@@ -15,8 +15,9 @@ from django.test import Client
 from tests.core import test_adoption as examples
 from tests.web import dashboard
 from toolbelt import models
+from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.control.config import belts
+from toolbelt.control.config import belt_plans, belts
 from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -275,3 +276,24 @@ def test_problems_of_a_converted_file_have_their_original_path(importer: Client)
     )
     assert [problem.path for problem in response.context["page"].problems] == ["toolkits.devops.tools[1]"]
     assert "plugins file" in problems(check(importer, '{"tool_plugins": [{"id": "kb"}]}'))[0]
+
+
+def test_what_was_changed_since_a_belt_was_applied_is_shown(
+    importer: Client, viewer: Client, admin_client: Client
+) -> None:
+    write = writing.by("ci", via="command").replace(confirm=True)
+    belt_plans.apply(write, {"agents": [{"key": "zoe", "title": "Zoe"}]}, name="fleet.yaml")
+    shown = dashboard.text(importer.get("/belt/"))
+    assert "Applied last: fleet.yaml" in shown
+    assert "Nothing differs from it." in shown
+
+    entries.change(OPERATOR, "agent", "zoe", {"title": "Z"})
+
+    line = f"agent zoe: title, changed by {OPERATOR.actor.name}"
+    assert line in dashboard.text(importer.get("/belt/"))
+    assert "fleet.yaml" not in dashboard.text(viewer.get("/belt/"))
+    message = f"1 entry differs from the belt applied last, fleet.yaml: {line}."
+    assert message in dashboard.text(admin_client.get("/status/"))
+    overview = dashboard.text(admin_client.get("/"))
+    assert "1 entry differs from the belt applied last" in overview
+    assert line in overview

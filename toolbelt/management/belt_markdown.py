@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from toolbelt.control.catalog import entries
-from toolbelt.control.config import belt_effects, belt_plans, belts
+from toolbelt.control.config import belt_effects, belt_plans, belts, drift
 from toolbelt.core import texts
 
 # How many tools are named in a cell; how many rows a table has: comments have a limit.
@@ -15,8 +15,10 @@ MAX_ROWS = 100
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>()#+!|~@-])")
 
 
-def lines(plan: belt_plans.Plan) -> Iterator[str]:
-    """Yield the plan: who gains and loses what, what must be confirmed, and each entry that changes."""
+def lines(plan: belt_plans.Plan, since: drift.Drift | None = None) -> Iterator[str]:
+    """Yield the plan: who gains and loses what, what must be confirmed, each entry that changes, and what was changed
+    since a belt was applied.
+    """
     yield "### Toolbelt: what this belt would change"
     yield ""
     if plan.is_nothing:
@@ -40,6 +42,11 @@ def lines(plan: belt_plans.Plan) -> Iterator[str]:
         yield from _cut([_row(item) for item in consequences], "| and {} more | | | | |")
     yield ""
     yield from _cut([*_entries(imported)], "- and {} more")
+    if since is not None and since.differences:
+        yield ""
+        yield f"**Changed since {_code(since.applied.name)} was applied:**"
+        yield ""
+        yield from _cut([f"- {_text(drift.line(each))}" for each in since.differences], "- and {} more")
 
 
 def _row(item: belt_effects.Consequence) -> str:

@@ -9,6 +9,7 @@ from toolbelt.models.agents import (
     ToolkitSwitch,
     ToolOverride,
 )
+from toolbelt.models.applied_belts import AppliedBelt
 from toolbelt.models.audit import AuditEntry
 from toolbelt.models.call_records import CallRecord, SessionState
 from toolbelt.models.cancellations import Cancellation
@@ -44,6 +45,7 @@ __all__ = [
     "AgentTool",
     "AgentToolkit",
     "ApiToken",
+    "AppliedBelt",
     "AuditEntry",
     "CallRecord",
     "Cancellation",

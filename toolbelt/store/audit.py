@@ -281,6 +281,19 @@ def since(entry: int, subject_kind: str, subject_key: str) -> list[tuple[str, st
     ]
 
 
+def changes_since(entry: int, subjects: Mapping[str, Collection[str]]) -> tuple[Entry, ...]:
+    """Return the changes of these subjects (names by kind) after the entry with this id, oldest first."""
+    any_subject = orm.Q(pk__in=())
+    for kind, names in subjects.items():
+        any_subject |= orm.Q(subject_kind=kind, subject_key__in=names)
+    return _entries(models.AuditEntry.objects.filter(any_subject, pk__gt=entry).order_by("id"))
+
+
+def newest_id() -> int:
+    """Return the id of the newest entry; 0 if there is none."""
+    return models.AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0
+
+
 def last_author(
     subject_kind: str, subject_key: str, key: str = "", fields: Collection[str] = ()
 ) -> tuple[str, facts.ActorKind] | None:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from toolbelt import conf
 from toolbelt.control import undo as undoing
 from toolbelt.control.catalog import entries
-from toolbelt.control.config import adopting, belt_effects, belt_texts, belts
+from toolbelt.control.config import adopting, belt_effects, belt_texts, belts, drift
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
@@ -224,6 +224,9 @@ class _Page(pieces.Page):
             for section, kind in belts.SECTIONS.items()
             if rights.may_read(request.user, kind)
         ]
+        may_see_all = len(self.sections) == len(belts.SECTIONS)
+        self.drift = drift.find() if may_see_all else None
+        self.drift_lines = [] if self.drift is None else list(map(drift.line, self.drift.differences))
         self.maximum = _megabytes(conf.API_BODY_BYTES)
         self.text = text
         self.checked = None if assessment is None else _Checked(assessment)

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt import conf
-from toolbelt.control.config import installation
+from toolbelt.control.config import drift, installation
 from toolbelt.control.servers import plugin_overview
 from toolbelt.web.kit import http, pieces, words
 from toolbelt.web.plugins import listing as plugins
@@ -51,6 +51,8 @@ def _findings(state: installation.Installation, lines: tuple[plugins.Line, ...])
     if state.cache.error:
         yield f"The cache does not respond: {state.cache.error}."
     yield from state.findings
+    if not pending and (found := drift.find()) is not None and found.differences:
+        yield found.message
     for plugin in lines:
         if plugin.state.shape == "unavailable":
             yield f"The plugin {plugin.title} {_PROBLEMS[plugin.state.word]}."

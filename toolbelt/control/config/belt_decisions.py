@@ -28,7 +28,7 @@ def export() -> dict[str, Any]:
     """Return the decisions as a belt, with its sections in their order, and without empty ones."""
     document, stored = belts.export(), snapshots.catalog()
     named = {name for section in _NAMING for name in _texts(document.get(section))}
-    toolkits = _toolkits(document.get("toolkits", ()), named)
+    toolkits = _toolkits(document.get("toolkits", ()), named, stored)
     named.update(_texts(toolkits))
     tools = [
         entry
@@ -39,28 +39,47 @@ def export() -> dict[str, Any]:
     plugins = [
         entry
         for written in document.get("plugins", ())
-        if (entry := _plugin(written, is_named=written["name"] in used)) is not None
+        if (entry := _plugin(written, stored, is_named=written["name"] in used)) is not None
     ]
     decided = {**document, "plugins": plugins, "tools": tools, "toolkits": toolkits}
     return {section: decided[section] for section in belts.SECTIONS if decided.get(section)}
 
 
+def without_texts(kind: str, written: Mapping[str, Any], stored: catalog.Catalog) -> Mapping[str, Any]:
+    """Return an entry of the whole export without what its source states: what was decided of it."""
+    match kind:
+        case "tool" if not _is_written_by_operators(stored.tools[written["key"]], stored):
+            left_out = facts.TEXTS | {"approved_version"}
+        case "plugin" if written.get("in_code"):
+            left_out = facts.TEXTS
+        case "toolkit" if written.get("plugin"):
+            left_out = frozenset(written) - facts.DECIDED_OF_CODE_TOOLKITS
+        case _:
+            return written
+    return {name: value for name, value in written.items() if name not in left_out}
+
+
+def _is_written_by_operators(tool: catalog.Tool, stored: catalog.Catalog) -> bool:
+    """Return whether operators, or Toolbelt itself, wrote the texts of a tool: a listing or a declaration would have
+    left it unseen, or approved.
+    """
+    plugin = stored.plugins.get(tool.plugin)
+    if plugin is None or tool.kind == "elicitation":
+        return True
+    return plugin.runner != "code" and tool.seen and not tool.approved
+
+
 def _tool(written: Mapping[str, Any], stored: catalog.Catalog, *, is_named: bool) -> Mapping[str, Any] | None:
     tool = stored.tools[written["key"]]
     plugin = stored.plugins.get(tool.plugin)
-    if plugin is None or (plugin.runner != "code" and tool.seen and not tool.approved):
-        # A listing or a declaration leaves a tool unseen, or approved: an operator wrote this one.
-        return written
+    kept = without_texts("tool", written, stored)
+    if is_named or plugin is None:
+        return kept
     if tool.kind == "elicitation":
-        # Toolbelt itself writes its texts.
-        return written if is_named or written.keys() & _DECIDED_OF_ASKING else None
-    kept = {
-        name: value
-        for name, value in written.items()
-        if name not in facts.TEXTS and name != "approved_version"
-    }
+        return kept if tool.seen or kept.keys() & _DECIDED_OF_ASKING else None
     decided = {name: value for name, value in kept.items() if name not in _IDENTITY}
-    return kept if is_named or decided != _as_listed(tool, plugin) else None
+    is_own = _is_written_by_operators(tool, stored)
+    return kept if is_own or decided != _as_listed(tool, plugin) else None
 
 
 def _as_listed(tool: catalog.Tool, plugin: catalog.Plugin) -> dict[str, Any]:
@@ -73,24 +92,21 @@ def _as_listed(tool: catalog.Tool, plugin: catalog.Plugin) -> dict[str, Any]:
     return {"approved": tool_versions.version(tool)} | ({"details_approved": details} if details else {})
 
 
-def _toolkits(written: Any, named: set[str]) -> list[Mapping[str, Any]]:
+def _toolkits(written: Any, named: set[str], stored: catalog.Catalog) -> list[Mapping[str, Any]]:
     """Return the toolkits in order. One in code is left out if nothing depends on it, nor on its position."""
     kept: list[Mapping[str, Any]] = []
     for entry in reversed(written):
-        if not entry.get("plugin"):
-            kept.append(entry)
-        elif kept or entry.get("blocked") or entry["key"] in named:
-            kept.append(
-                {name: value for name, value in entry.items() if name in facts.DECIDED_OF_CODE_TOOLKITS}
-            )
+        if kept or not entry.get("plugin") or entry.get("blocked") or entry["key"] in named:
+            kept.append(without_texts("toolkit", entry, stored))
     return kept[::-1]
 
 
-def _plugin(written: Mapping[str, Any], *, is_named: bool) -> Mapping[str, Any] | None:
-    if not written.get("in_code"):
-        return written
-    kept = {name: value for name, value in written.items() if name not in facts.TEXTS}
-    return kept if is_named or kept.keys() - _PLUGIN_IDENTITY else None
+def _plugin(
+    written: Mapping[str, Any], stored: catalog.Catalog, *, is_named: bool
+) -> Mapping[str, Any] | None:
+    kept = without_texts("plugin", written, stored)
+    is_decided = not written.get("in_code") or bool(kept.keys() - _PLUGIN_IDENTITY)
+    return kept if is_named or is_decided else None
 
 
 def _texts(value: Any) -> Iterator[str]:

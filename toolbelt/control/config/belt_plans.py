@@ -13,7 +13,7 @@ from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.agents import agents
-from toolbelt.control.config import belt_effects, belts
+from toolbelt.control.config import belt_effects, belts, drift
 from toolbelt.core import errors
 from toolbelt.store import entries as rows
 
@@ -57,9 +57,16 @@ def plan(
 
 
 def apply(
-    write: writing.Write, document: Mapping[str, Any], *, only: Collection[str] = (), prune: bool = False
+    write: writing.Write,
+    document: Mapping[str, Any],
+    *,
+    only: Collection[str] = (),
+    prune: bool = False,
+    name: str = drift.STANDARD_INPUT,
 ) -> tuple[Plan, belts.Imported]:
     """Do what :func:`plan` returns, in one transaction and one batch; return the plan, and what was imported.
+
+    ``name`` is that of the file. It is recorded as the belt that was applied last, also if nothing changes.
 
     Raise as :func:`plan`; errors.ConfirmationRequired with everything to confirm, unless the write confirms it; or
     errors.Stale if the configuration has changed since it was planned.
@@ -73,6 +80,8 @@ def apply(
         entry = imported.entry
         for agent in planned.archived:
             entry = agents.archive(write, agent, True).entry or entry
+        digest = planned.assessment.digest
+        drift.record(write, limited(document, only), digest, name=name, prunes=prune)
     return planned, dataclasses.replace(imported, entry=entry)
 
 

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import blocking, unresolved
+from toolbelt.control.config import drift
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import approvals, states
 from toolbelt.core import catalog
@@ -45,7 +46,8 @@ class Attention:
 
     ``not_running`` are the plugins in code with tools that no process can run; ``to_review`` is the number of tools to
     review, by plugin, and ``findings`` are theirs, by plugin and tool; ``blocked`` what is blocked for everyone (kind,
-    name); ``unresolved`` names that do not exist; ``instructions`` the servers with instructions that nobody has seen.
+    name); ``unresolved`` names that do not exist; ``instructions`` the servers with instructions that nobody has seen;
+    ``drift`` what differs from the belt applied last.
     """
 
     agents: Sequence[queries.Summary]
@@ -58,6 +60,7 @@ class Attention:
     ineffective_overrides: Sequence[tuple[queries.Summary, Sequence[IneffectiveOverride]]]
     unresolved: Sequence[unresolved.Unresolved]
     instructions: Sequence[catalog.Plugin] = ()
+    drift: drift.Drift | None = None
 
 
 def load() -> Attention:
@@ -83,6 +86,7 @@ def load() -> Attention:
         ),
         unresolved=unresolved.find_all(stored),
         instructions=tuple(filter(instructions.is_unseen, stored.plugins.values())),
+        drift=drift.find(),
     )
 
 

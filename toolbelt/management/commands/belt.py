@@ -1,4 +1,4 @@
-"""``manage.py belt export|import|check|plan|apply``: the configuration as a file, and as code."""
+"""``manage.py belt export|import|check|plan|apply|drift``: the configuration as a file, and as code."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, NoReturn
 from django.core.management.base import CommandError, CommandParser
 
 from toolbelt.control import writing
-from toolbelt.control.config import belt_decisions, belt_effects, belt_plans, belt_texts, belts
+from toolbelt.control.config import belt_decisions, belt_effects, belt_plans, belt_texts, belts, drift
 from toolbelt.core import errors
 from toolbelt.management import belt_markdown, belt_preview, files, terminal
 
-# What `plan` exits with; an error is 1.
+# What `plan` and `drift` exit with; an error is 1.
 NOTHING, CHANGES = 0, 2
 
 
@@ -25,7 +25,7 @@ class Command(terminal.Command):
 
     help = (
         "Export the configuration as a belt (YAML or JSON), import a belt, or check one without changing anything; as"
-        " code: plan what applying a belt would change, and apply it."
+        " code: plan what applying a belt would change, apply it, and see what was changed since (drift)."
     )
 
     def create_parser(self, *args: Any, **options: Any) -> CommandParser:
@@ -48,8 +48,8 @@ class Command(terminal.Command):
         parser.add_argument(
             "act",
             metavar="ACTION",
-            choices=("export", "import", "check", "plan", "apply"),
-            help="export, import, check, plan or apply",
+            choices=("export", "import", "check", "plan", "apply", "drift"),
+            help="export, import, check, plan, apply or drift",
         )
         parser.add_argument(
             "file",
@@ -98,9 +98,12 @@ class Command(terminal.Command):
         if act == "export":
             self._export(file, replace=options["replace"], decisions=options["decisions"])
             return
+        if act == "drift":
+            self._drift(file)
+            return
         document = _read(file)
         if act in ("plan", "apply"):
-            self._plan_or_apply(act, document, options)
+            self._plan_or_apply(act, document, options, name=file)
             return
         if act == "check":
             problems = belts.check(document)
@@ -124,16 +127,38 @@ class Command(terminal.Command):
         for line in belt_preview.summary(assessment, result):
             self.stdout.write(line)
 
-    def _plan_or_apply(self, act: str, document: dict[str, Any], options: dict[str, Any]) -> None:
+    def _drift(self, file: str) -> None:
+        """Print what differs from the belt applied last, and exit with 2 if something does."""
+        if file != "-":
+            raise CommandError(
+                f"drift compares with the belt applied last, and takes no file: use `belt plan {file}`."
+            )
+        found = drift.find()
+        if found is None:
+            raise CommandError("No belt has been applied: apply one with `belt apply FILE`.")
+        self.stdout.write(_applied(found.applied))
+        for difference in found.differences:
+            at = f" ({difference.at:%Y-%m-%d %H:%M} UTC)" if difference.at else ""
+            self.stdout.write(f"  {drift.line(difference)}{at}")
+        if found.differences:
+            sys.exit(CHANGES)
+        self.stdout.write("Nothing differs from it.")
+
+    def _plan_or_apply(
+        self, act: str, document: dict[str, Any], options: dict[str, Any], *, name: str
+    ) -> None:
         write = writing.by(getpass.getuser(), via="import", reason=options["reason"])
         limits: dict[str, Any] = {
             "only": [name.strip() for name in options["only"].split(",") if name.strip()],
             "prune": options["prune"],
         }
         result: belts.Imported | None = None
+        named = drift.STANDARD_INPUT if name == "-" else Path(name).name
+        since = drift.find()
         try:
             if act == "apply":
-                plan, result = belt_plans.apply(write.replace(confirm=options["confirm"]), document, **limits)
+                write = write.replace(confirm=options["confirm"])
+                plan, result = belt_plans.apply(write, document, **limits, name=named)
             else:
                 plan = belt_plans.plan(write, document, **limits)
         except errors.ConfirmationRequired as error:
@@ -147,7 +172,7 @@ class Command(terminal.Command):
         if result is not None:
             lines = belt_preview.summary(plan.assessment, result)
         elif options["markdown"]:
-            lines = belt_markdown.lines(plan)
+            lines = belt_markdown.lines(plan, since)
         else:
             lines = belt_preview.lines(plan.assessment)
         for line in lines:
@@ -156,6 +181,10 @@ class Command(terminal.Command):
             for agent in plan.archived:
                 verb = "Archived" if act == "apply" else "To be archived"
                 self.stdout.write(f"{verb}, because the belt does not have it: {agent}.")
+        if act == "plan" and since is not None and since.differences and not options["markdown"]:
+            self.stdout.write(f"{_applied(since.applied)} Changed since:")
+            for difference in since.differences:
+                self.stdout.write(f"  {drift.line(difference)}")
         if act == "plan" and not plan.is_nothing:
             sys.exit(CHANGES)
 
@@ -189,6 +218,10 @@ class Command(terminal.Command):
             raise CommandError(f"{file}: cannot be written: {error.strerror}.") from error
         entries = sum(map(len, document.values()))
         self.stdout.write(f"Wrote {file} ({entries} {'entry' if entries == 1 else 'entries'}).")
+
+
+def _applied(belt: drift.Applied) -> str:
+    return f"Applied last: {belt.name} ({belt.digest[:12]}), by {belt.actor}, {belt.at:%Y-%m-%d %H:%M} UTC."
 
 
 def _read(file: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core import checks
 
 import toolbelt
-from toolbelt.control.doctor import database, findings, machine, options, people
+from toolbelt.control.doctor import configuration, database, findings, machine, options, people
 from toolbelt.core import addresses, errors, texts
 from toolbelt.management import server_findings, terminal
 from toolbelt.runtime import plugins
@@ -75,6 +75,7 @@ def _findings(*, ask_servers: bool) -> Iterator[findings.Finding]:
     yield from people.examine()
     yield from options.examine()
     try:
+        yield from configuration.examine()
         yield from server_findings.examine(ask=ask_servers)
     except errors.ToolbeltError as error:
         way_out = "Restore a backup, or import a corrected configuration."

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from toolbelt.control.catalog import unresolved
+from toolbelt.control.config import drift
 from toolbelt.control.reports import attention, error_spikes, queries
 from toolbelt.core import catalog
 from toolbelt.web import agents
@@ -130,9 +131,26 @@ def _failures(report: attention.Attention) -> list[Line]:
 def _unusual(report: attention.Attention) -> list[Line]:
     by_loadout = itertools.groupby(report.unresolved, operator.attrgetter("loadout"))
     return [
+        *_drift(report),
         *_each(_stale, report.ineffective_overrides),
         *_each(_unresolved, [(loadout, tuple(missing)) for loadout, missing in by_loadout]),
     ]
+
+
+def _drift(report: attention.Attention) -> list[Line]:
+    found = report.drift
+    return [functools.partial(_differing, found)] if found is not None and found.differences else []
+
+
+def _differing(found: drift.Drift) -> Concern:
+    count = len(found.differences)
+    subject = "1 entry differs" if count == 1 else f"{words.number(count)} entries differ"
+    return Concern(
+        "discoverable",
+        f"{subject} from the belt applied last",
+        texts.visible(_first([*map(drift.line, found.differences)])),
+        reverse("web:import_export"),
+    )
 
 
 def _each(present: Callable[[Any], Concern], things: Iterable[Any]) -> list[Line]:
