@@ -111,7 +111,28 @@ def test_a_conversation_whose_history_was_cut_begins_again(
     messages.append(USER)
     answered(talk, messages)
     cut = [USER]
+    assert talk.begin("hi", "s").ask(cut).restart["code"] == "cut"
     assert roles(answered(talk, cut)) == ["user"]
+    assert talk.begin("hi", "s").ask([*cut, USER]).restart is None
+
+
+@pytest.mark.parametrize("is_block", [False, True])
+def test_a_compaction_is_recognized_once(world: soak.World, toolbelt: plain.Toolbelt, is_block: bool) -> None:
+    talk, messages = begin(toolbelt), list[Any]([USER])
+    answered(talk, messages)
+    flip(world, kit0=False)
+    messages.append(USER)
+    compaction = {"type": "compaction", "content": "They greeted each other."}
+    answer = {"role": "assistant", "content": [compaction, *ANSWER["content"]]}
+    said = answered(talk, messages, answer if is_block else ANSWER)["messages"][-1]
+    assert said["role"] == "system"
+    messages += [USER] if is_block else [USER, compaction, USER]
+    again = answered(talk, messages)["messages"]
+    # The removal of the tools is kept; the words about them are said again.
+    assert [part["type"] for part in again[-1]["content"]] == ["text"]
+    assert again[-1]["content"][-1]["text"] in said["content"][-1]["text"]
+    messages.append(USER)
+    assert answered(talk, messages)["messages"][-1]["role"] == "user"
 
 
 def test_a_new_start_leaves_out_the_thinking_from_before(world: soak.World, toolbelt: plain.Toolbelt) -> None:

@@ -299,6 +299,32 @@ def test_a_conversation_that_grew_too_long_begins_again(monkeypatch: pytest.Monk
     assert talk.ask()["restart"] is None
 
 
+def test_a_conversation_that_was_changed_too_often_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MAX_ENTRIES", 2)
+    talk = Talk(CLAUDE)
+    talk.ask()
+    for on in (True, False, True):
+        assert talk.flip(post=on).ask()["restart"] is None
+    assert talk.ask()["restart"]["code"] == "too-many"
+    assert talk.ask()["restart"] is None
+
+
+def test_a_conversation_whose_state_grew_too_large_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Talk(CLAUDE)
+    limit = len(talk.ask()["token"]) + 20
+    monkeypatch.setattr(conversation_tokens, "MAX_LENGTH", limit)
+    again = talk.flip(calc=False).ask()
+    assert again["restart"]["code"] == "too-large"
+    assert again["prefix"]
+    assert talk.ask()["restart"] is None
+
+
+def test_an_agent_with_too_many_tools_is_refused_a_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation_tokens, "MAX_LENGTH", 100)
+    with pytest.raises(errors.Invalid, match="too many tools"):
+        Talk(CLAUDE).ask()
+
+
 def test_nothing_is_appended_to_a_turn_that_is_paused() -> None:
     talk = Talk(CLAUDE)
     begun = talk.ask()

@@ -26,6 +26,12 @@ Messages = Sequence[Any]
 _NOT_FROM_MODELS = frozenset({"user", "system", "developer", "tool", "function"})
 _OF_PROGRAMS = frozenset({"additional_tools", "mcp_approval_response"})
 _THINKING = frozenset({"thinking", "redacted_thinking"})
+# Stands for everything before it, where a provider compacted a conversation.
+_COMPACTION = "compaction"
+_CUT = {
+    "code": "cut",
+    "message": "Answers of the model are gone from the messages. The conversation begins again, without thinking.",
+}
 
 
 # What is said to a conversation while Toolbelt cannot be reached.
@@ -87,15 +93,15 @@ class Conversation:
         """Return the ``conversation`` of the next request for a surface. ``messages`` are the program's own.
 
         If some that were answered are gone, the conversation begins again. ``messages`` are None in the middle of a
-        run: the last request was answered, and everything is there.
+        run: the last request was answered, and everything is there. A compaction by the provider is recognized in the
+        messages; say so if they do not show it (``compacted``).
         """
         number = math.inf if messages is None else len(_beginnings(messages))
         if self._sent and self._sent["number"] < number:
             self._keep(self._sent)
         self._sent, line = None, self._line
-        is_whole = all(entry["before_answer"] <= number for entry in line.get("appended", ()))
-        is_whole = is_whole and all(answer < number for answer in line.get("answers", ()))
-        fields: dict[str, Any] = {"token": line.get("token") if is_whole else None}
+        fields: dict[str, Any] = {"token": None if self._is_cut(number) else line.get("token")}
+        compacted = compacted or _compactions(messages or ()) > line.get("compactions", 0)
         if self.platform != "api":
             fields["platform"] = self.platform
         return fields | ({"compacted": True} if compacted else {}) | ({"hold": True} if hold else {})
@@ -126,11 +132,18 @@ class Conversation:
             "appended": [*before["appended"], *added],
             # The numbers of the answers of this line's models: the thinking of all others belongs to other prefixes.
             "answers": [*before["answers"], number],
+            "compactions": sent["compactions"],
         }
 
     def _keep(self, sent: Mapping[str, Any]) -> None:
         self._lines[sent["line"]] = self._after(sent)
         self._named[sent["place"]] = sent["line"]
+
+    def _is_cut(self, number: float) -> bool:
+        """Return whether answers are gone that the conversation had, of which there are now so many."""
+        line = self._line
+        is_whole = all(entry["before_answer"] <= number for entry in line.get("appended", ()))
+        return not (is_whole and all(answer < number for answer in line.get("answers", ())))
 
     @property
     def _line(self) -> dict[str, Any]:
@@ -176,6 +189,9 @@ class Request:
     def __init__(self, conversation: Conversation, messages: Messages, append: Mapping[str, Any]) -> None:
         self._conversation, self._append = conversation, append
         prefix = append["prefix"]
+        self._restart = append["restart"]
+        if prefix is not None and conversation._lines.get(append["line"]):
+            self._restart = self._restart or _CUT
         self._sent = {
             "place": conversation._place,
             "line": append["line"],
@@ -184,14 +200,15 @@ class Request:
             "headers": dict(append["headers"]),
             "prefix": None if prefix is None else conversation._with_system(prefix),
             "messages": list(append["messages"]),
+            "compactions": _compactions(messages),
         }
         self._line = conversation._after(self._sent)
         self._messages = messages
 
     @property
     def restart(self) -> Mapping[str, Any] | None:
-        """Return why the conversation begins again with a new prefix, if it does."""
-        restart: Mapping[str, Any] | None = self._append["restart"]
+        """Return why the conversation begins again with a new prefix, if it does: a code and a message."""
+        restart: Mapping[str, Any] | None = self._restart
         return restart
 
     @property
@@ -238,6 +255,13 @@ def _beginnings(messages: Messages) -> list[int]:
     """Return where each of the model's answers begins."""
     own = [_is_from_model(message) for message in messages]
     return [index for index, is_own in enumerate(own) if is_own and not (index and own[index - 1])]
+
+
+def _compactions(messages: Messages) -> int:
+    """Return how often the provider compacted the conversation."""
+    contents = (_field(message, "content") for message in messages)
+    blocks = (block for content in contents if isinstance(content, list | tuple) for block in content)
+    return sum(_field(part, "type") == _COMPACTION for part in (*messages, *blocks))
 
 
 def _is_from_model(message: Any) -> bool:

@@ -29,8 +29,10 @@ TOOL_CHANGES = "mid-conversation-tool-changes-2026-07-01"
 CLEAR_AT = "mid-conversation-system-clear-at-2026-08-21"
 # Opens and closes a change that is said in the user's turn.
 NOTICE = "system-notice"
-# What may be appended to a conversation, in bytes, before a new start is cheaper.
+# What may be appended to a conversation, in bytes and in how many changes, before a new start is cheaper. Both are far
+# below what a provider accepts: 10,000 tools and 4 MiB of definitions (changes).
 MAX_BYTES = 262_144
+MAX_ENTRIES = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

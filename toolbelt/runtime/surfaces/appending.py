@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from toolbelt.core import conversations, definitions, policy, schema, surface, texts, tool_deltas
+from toolbelt.core import conversations, definitions, errors, policy, schema, surface, texts, tool_deltas
 from toolbelt.formats.appending import lines
 from toolbelt.formats.appending import rendering as appended
 from toolbelt.runtime.records import context_use, conversation_records
@@ -27,11 +27,13 @@ MAX_NAMED = 3
 _DIGITS = 24
 
 # Why a conversation begins again.
-Restart = Literal["unknown", "other-line", "too-long", "purged"]
+Restart = Literal["unknown", "other-line", "too-long", "too-many", "too-large", "purged"]
 _WHY: Mapping[Restart, str] = {
     "unknown": "The token is not one that this agent was given by this version.",
     "other-line": "The token belongs to a conversation with another provider or another line of models.",
-    "too-long": "More was appended than a new start costs.",
+    "too-long": f"More than {lines.MAX_BYTES // 1024} KB were appended: a new start costs less.",
+    "too-many": f"It was changed more than {lines.MAX_ENTRIES:,} times: a new start costs less.",
+    "too-large": "Its token would become too long: it has seen more tools than the agent has.",
     "purged": "An operator removed {purged} from every conversation.",
 }
 _HOW = "Send the new prefix. Leave out what was appended before and all thinking; texts, calls and results may stay."
@@ -56,7 +58,8 @@ def of(
 ) -> dict[str, Any]:
     """Return the ``append`` of a surface's document. ``hashes`` are those of its tools.
 
-    Raise errors.ProviderLimit if the provider does not accept the prefix of a new conversation.
+    Raise errors.ProviderLimit if the provider does not accept the prefix of a new conversation, or errors.Invalid if
+    the agent has too many tools for one.
     """
     line = lines.of(form, model, conversation.platform)
     token = conversation_tokens.unseal(shown.agent, conversation.token) if conversation.token else None
@@ -66,7 +69,7 @@ def of(
     view = token.view
     if conversation.compacted:
         view = conversations.compacted(view, keeps_tools=line.means.remove == "withdraw")
-        token = dataclasses.replace(token, size=0)
+        token = dataclasses.replace(token, size=0, entries=0)
     if conversation.hold:
         # What the compaction removed is said later.
         held = dataclasses.replace(token, view=view)
@@ -99,6 +102,8 @@ def of(
             size=token.size + (len(said.encode()) if messages else 0),
         )
         text = conversation_tokens.seal(shown.agent, token)
+        if len(text) > conversation_tokens.MAX_LENGTH:
+            return _begun(line, shown, hashes, _why("too-large"))
     return _document(line, token, text, shown, changes, messages, left_out)
 
 
@@ -158,6 +163,8 @@ def _restart(
         return None
     if purged := token.purged(shown.resolution.context.catalog):
         return _why("purged", purged)
+    if token.entries > lines.MAX_ENTRIES:
+        return _why("too-many")
     return _why("too-long") if token.size > line.max_bytes else None
 
 
@@ -185,6 +192,9 @@ def _begun(
         purges=shown.resolution.context.catalog.last_purge,
     )
     text = conversation_tokens.seal(shown.agent, token)
+    if len(text) > conversation_tokens.MAX_LENGTH:
+        message = f"{shown.agent} has too many tools for one. Ask without it, or give the agent fewer tools."
+        raise errors.Invalid([errors.Problem(path="conversation", message=message)])
     document = _document(line, token, text, shown, conversations.NOTHING)
     tokens = context_use.count(shown).sent
     return {**document, "prefix": prefix, "tokens": tokens, "restart": restart}
