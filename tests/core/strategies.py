@@ -98,6 +98,30 @@ def documents(draw: st.DrawFn) -> Document:
             }
             for key in draw(_unique(_NAME, 2))
         ],
+        "gate_rules": [
+            {
+                "key": key,
+                **draw(
+                    st.fixed_dictionaries(
+                        {"effect": st.sampled_from(catalog.EFFECTS)},
+                        optional={
+                            "agents": _some(agent_keys),
+                            "kinds": _some(list(agents.KINDS)),
+                            "tools": _some([*tool_keys, "git*"]),
+                            "toolkits": _some(toolkit_keys),
+                            "plugins": _some(plugin_names),
+                            "risks": _some(list(catalog.DENIED_RISKS)),
+                            "when": st.just({"amount": {"minimum": 1.0}}),
+                            "unless": st.just({"required": ["to"]}),
+                            "reason": st.sampled_from(["", "Ask first."]),
+                            "observed": st.booleans(),
+                            "ends": st.just("2031-05-04T14:00:00Z"),
+                        },
+                    )
+                ),
+            }
+            for key in draw(_unique(_NAME, 2))
+        ],
     }
 
 

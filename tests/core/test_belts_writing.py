@@ -157,6 +157,25 @@ EVERYTHING: dict[str, Any] = {
     "sub_apps": [
         {"key": "chat", "title": "Chat", "description": "d", "tool_names": ["git__log"], "agents": ["ada"]}
     ],
+    "gate_rules": [
+        {
+            "key": "rule",
+            "effect": "deny",
+            "agents": ["ada"],
+            "kinds": ["plan"],
+            "sub_apps": ["chat"],
+            "tools": ["git__log", "git__*"],
+            "toolkits": ["dev"],
+            "plugins": ["git"],
+            "risks": ["writes", "unstated"],
+            "when": {"count": {"maximum": 5}},
+            "unless": {"type": "object", "required": ["path"]},
+            "reason": "r",
+            "announce": True,
+            "observed": True,
+            "ends": "2031-05-04T14:00:00Z",
+        }
+    ],
 }
 
 

@@ -71,7 +71,7 @@ def test_writing_a_stored_belt_again_writes_nothing(document: dict[str, Any]) ->
 def test_the_number_of_queries_of_an_export_is_constant(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(15):
         assert entries.export() == {}
     factories.everything()
     for number in range(5):

@@ -15,6 +15,7 @@ from toolbelt.admin import (  # noqa: F401 - they register themselves
     bundles,
     call_records,
     catalog,
+    gate_rules,
     tokens,
 )
 

@@ -80,6 +80,19 @@ class CallRecord(ninja.Schema):
         bool | None,
         pydantic.Field(description="Whether the call came through `call_tool`. Null in older records."),
     ]
+    rule: Annotated[
+        str | None,
+        pydantic.Field(
+            description="The gate rule that denied the call; empty if none did. Null in older records."
+        ),
+    ]
+    would: Annotated[
+        str | None,
+        pydantic.Field(
+            description="The observed gate rules that would have denied the call, separated by spaces."
+            " Null in older records."
+        ),
+    ]
 
 
 @router.get("/calls", auth=auth.viewing("call_record"), response=paging.list_of(CallRecord))

@@ -78,6 +78,15 @@ class SubApps(ListQuery):
     tool: _Name = None
 
 
+class GateRules(ListQuery):
+    effect: _Name = None
+    observed: _YesNo = None
+    agent: Annotated[names.Text | None, pydantic.Field(description="Only rules that name this agent.")] = None
+    tool: Annotated[names.Text | None, pydantic.Field(description="Only rules that concern this tool.")] = (
+        None
+    )
+
+
 BY_KIND: Mapping[belts.KindName, type[ListQuery]] = {
     "category": ListQuery,
     "plugin": Plugins,
@@ -86,4 +95,5 @@ BY_KIND: Mapping[belts.KindName, type[ListQuery]] = {
     "loadout": Loadouts,
     "agent": Agents,
     "sub_app": SubApps,
+    "gate_rule": GateRules,
 }

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from toolbelt.core import (
     catalog,
     declared_versions,
+    gate_rules,
     loading,
     meta_tools,
+    rules,
     schema,
     search_results,
     sessions,
@@ -29,6 +32,7 @@ REFUSALS = (
     "tool-denied",
     "tool-unavailable",
     "invalid-arguments",
+    "denied-by-rule",
     "timed-out",
     "tool-failed",
     "run-by-client",
@@ -42,17 +46,21 @@ MAX_NAMED = 5
 class Refusal:
     """The refusal of a call: ``code`` is one of :data:`REFUSALS`; ``errors`` are problems in the arguments.
 
-    ``mcp`` is the complete MCP result of an upstream server's tool that failed.
+    ``mcp`` is the complete MCP result of an upstream server's tool that failed. ``judgement`` is what the gate rules
+    said, if one of them denied the call.
     """
 
     code: str
     message: str
     errors: tuple[schema.Violation, ...] = ()
     mcp: Mapping[str, Any] | None = None
+    judgement: gate_rules.Judgement = gate_rules.NOTHING
 
     def document(self) -> dict[str, Any]:
         """Return the structured content that the model reads."""
         content: dict[str, Any] = {"is_error": True, "code": self.code, "message": self.message}
+        if (rule := self.judgement.denied_by) is not None and rule.announce:
+            content["rule"] = rule.key
         if self.errors:
             content["errors"] = [{"path": error.path, "message": error.message} for error in self.errors]
         return content
@@ -63,6 +71,8 @@ class Refusal:
 
         The message quotes the arguments, which may hold a secret.
         """
+        if (rule := self.judgement.denied_by) is not None:
+            return f"The rule {rule.key} denies it: {self.message}"
         if not self.errors:
             return self.message
         return "The arguments do not fit: " + _listed((v.path, v.keyword or v.message) for v in self.errors)
@@ -70,10 +80,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """The call is admitted, with the options of the tool's source, which are never mixed into the arguments."""
+    """The call is admitted, with the options of the tool's source, which are never mixed into the arguments.
+
+    ``judgement`` has the observed gate rules that would have denied it. Calls of tools are admitted by :func:`checked`
+    alone.
+    """
 
     tool: str
     options: Mapping[str, Any] | None = None
+    judgement: gate_rules.Judgement = gate_rules.NOTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +108,13 @@ def admit(
     is_quick: bool = False,
     input_schema: str = "",
     by_host: bool = False,
+    at: datetime | None = None,
 ) -> Admission | Refusal:
     """Admit or refuse a call of a tool that is not a meta-tool.
 
     ``input_schema`` is that of the version which is called; by default, of the one that agents have. ``by_host``: the
     program around the model calls, perhaps for an app, so that tools for apps only may be called, too. With
-    ``hide_denied``, denied tools are reported as ``unknown-tool``. With ``is_quick``, raise schema.TooComplexError if
-    checking the arguments takes long.
+    ``hide_denied``, denied tools are reported as ``unknown-tool``. ``at`` and ``is_quick`` are as in :func:`checked`.
     """
     context = resolved.context
     stored = context.catalog.tools.get(tool)
@@ -107,14 +122,38 @@ def admit(
         return unknown(tool)
     if refusal := not_active(resolved, tool, hide_denied=hide_denied):
         return refusal
-    violations = schema.violations(
-        input_schema or declared_versions.offered(stored).input_schema,
-        filled(context.catalog, tool, arguments),
-        is_quick=is_quick,
-    )
-    if violations:
+    return checked(context, tool, arguments, input_schema=input_schema, at=at, is_quick=is_quick)
+
+
+def checked(
+    context: rules.EvaluationContext,
+    tool: str,
+    arguments: Any,
+    *,
+    input_schema: str = "",
+    at: datetime | None = None,
+    is_quick: bool = False,
+) -> Admission | Refusal:
+    """Admit a call of a tool that its agent has, or refuse it for its arguments: they fit the schema, and no gate rule
+    denies them. Every admission of a tool's call is made here.
+
+    ``context`` is what the options are taken from, ``at`` the time by which gate rules have ended (None: none has).
+    With ``is_quick``, raise schema.TooComplexError if that takes long.
+    """
+    stored = context.catalog
+    arguments = filled(stored, tool, arguments)
+    takes = input_schema or declared_versions.offered(stored.tools[tool]).input_schema
+    if violations := schema.violations(takes, arguments, is_quick=is_quick):
         return invalid(tool, violations)
-    return Admission(tool=tool, options=resolution.options(context, tool)[0])
+    options = resolution.options(context, tool)[0]
+    if not stored.gate_rules:
+        return Admission(tool=tool, options=options)
+    judgement = gate_rules.judge(
+        stored, context.agent, tool, arguments, subagent=context.subagent_kind, at=at, is_quick=is_quick
+    )
+    if judgement.denied_by is not None:
+        return denied_by_rule(tool, judgement)
+    return Admission(tool=tool, options=options, judgement=judgement)
 
 
 def not_active(resolved: budgets.Resolution, key: str, *, hide_denied: bool = False) -> Refusal | None:
@@ -250,6 +289,14 @@ def invalid(tool: str, violations: tuple[schema.Violation, ...]) -> Refusal:
     return Refusal(
         code="invalid-arguments", message=f"The arguments do not fit {tool}: {places}", errors=violations
     )
+
+
+def denied_by_rule(tool: str, judgement: gate_rules.Judgement) -> Refusal:
+    """Return the refusal of a call that a gate rule denies, with the rule's reason."""
+    rule = judgement.denied_by
+    reason = rule.reason.strip() if rule is not None else ""
+    message = reason or f"A rule denies this call of {tool}. Call it in another way, or go on without it."
+    return Refusal(code="denied-by-rule", message=message, judgement=judgement)
 
 
 def _listed(violations: Iterable[tuple[str, str]]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
 from toolbelt.core import details, keys, schema, toolkit_hooks
@@ -251,6 +252,38 @@ class SubApp:
     agents: tuple[str, ...] = ()
 
 
+Effect = Literal["deny", "allow"]
+EFFECTS: tuple[Effect, ...] = ("deny", "allow")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRule:
+    """A rule on calls (:mod:`toolbelt.core.gate_rules`): for whom, for which tools, when, and its effect.
+
+    It concerns the calls of any of ``agents``, agents of ``kinds`` and agents in ``sub_apps`` (none: of everyone), of
+    any of ``tools`` (keys, or the beginnings of keys with ``*``) and of the tools with one of the ``toolkits``,
+    ``plugins`` and ``risks`` (none: of every tool). ``when`` and ``unless`` are conditions as JSON
+    (:mod:`toolbelt.core.conditions`); empty: none. ``reason`` is for the model. ``announce``: a refusal also names the
+    rule. ``observed``: what the rule would do is recorded, and not done. ``ends``: from when on it has no effect.
+    """
+
+    key: str
+    effect: Effect
+    agents: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    sub_apps: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    toolkits: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    risks: tuple[DeniedRisk, ...] = ()
+    when: str = ""
+    unless: str = ""
+    reason: str = ""
+    announce: bool = False
+    observed: bool = False
+    ends: datetime | None = None
+
+
 def model_json(name: str, description: str, input_schema: Mapping[str, Any]) -> str:
     """Return the JSON whose tokens a tool costs: name, description and input schema, in canonical form."""
     return schema.canonical({"description": description, "input_schema": input_schema, "name": name})
@@ -322,6 +355,7 @@ class Catalog:
     toolkits: Mapping[str, Toolkit]
     loadouts: Mapping[str, Loadout]
     sub_apps: Mapping[str, SubApp]
+    gate_rules: Mapping[str, GateRule]
     toolkits_of: Mapping[str, tuple[Toolkit, ...]]
     position: Mapping[str, int]
     tools_of_plugin: Mapping[str, tuple[str, ...]]
@@ -413,6 +447,7 @@ def compile_(
     toolkits: Iterable[Toolkit] = (),
     loadouts: Iterable[Loadout] = (),
     sub_apps: Iterable[SubApp] = (),
+    gate_rules: Iterable[GateRule] = (),
     code: toolkit_hooks.HooksByToolkit | None = None,
     purges: Mapping[str, int] | None = None,
     count_tokens: Callable[[str], int] | None = None,
@@ -457,6 +492,7 @@ def compile_(
         toolkits=toolkit_by_key,
         loadouts={keys.fold(loadout.name): loadout for loadout in loadouts},
         sub_apps=sub_app_by_key,
+        gate_rules={rule.key: rule for rule in gate_rules},
         toolkits_of={key: tuple(kits) for key, kits in kits_of.items()},
         position={key: position for position, key in enumerate(toolkit_by_key)},
         tools_of_plugin={name: tuple(tool_keys) for name, tool_keys in of_plugin.items()},
@@ -491,6 +527,7 @@ def replace(
     toolkits: Iterable[Toolkit] | None = None,
     loadouts: Iterable[Loadout] | None = None,
     sub_apps: Iterable[SubApp] | None = None,
+    gate_rules: Iterable[GateRule] | None = None,
 ) -> Catalog:
     """Return the catalog with other values of these kinds, as it would be after a change; it has no stamp."""
     return compile_(
@@ -501,6 +538,7 @@ def replace(
         toolkits=stored.toolkits.values() if toolkits is None else toolkits,
         loadouts=stored.loadouts.values() if loadouts is None else loadouts,
         sub_apps=stored.sub_apps.values() if sub_apps is None else sub_apps,
+        gate_rules=stored.gate_rules.values() if gate_rules is None else gate_rules,
         code=stored.code,
         count_tokens=stored.count_tokens,
     )

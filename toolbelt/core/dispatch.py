@@ -8,11 +8,11 @@ conversation. Denials apply as everywhere.
 from __future__ import annotations
 
 import dataclasses
+from datetime import datetime
 from typing import Any
 
 from toolbelt.core import (
     admitting,
-    declared_versions,
     meta_tools,
     rules,
     schema,
@@ -42,22 +42,18 @@ def admit(
     arguments: Any,
     *,
     hide_denied: bool = False,
+    at: datetime | None = None,
 ) -> admitting.Admission | admitting.Refusal:
-    """Admit or refuse the call of a tool that was passed to ``call_tool``."""
+    """Admit or refuse the call of a tool that was passed to ``call_tool``; ``at`` is the time of the call."""
     stored = resolved.context.catalog
     if (
         tool not in stored.tools
         or tool in stored.non_tools
         or (decision := resolved.decision(tool)).state != "discoverable"
     ):
-        return admitting.admit(resolved, tool, arguments, hide_denied=hide_denied)
-    violations = schema.violations(
-        declared_versions.offered(stored.tools[tool]).input_schema, admitting.filled(stored, tool, arguments)
-    )
-    if violations:
-        return admitting.invalid(tool, violations)
+        return admitting.admit(resolved, tool, arguments, hide_denied=hide_denied, at=at)
     context = resolved.context if decision.code == "budget" else _loaded(snapshot, decision)
-    return admitting.Admission(tool=tool, options=resolution.options(context, tool)[0])
+    return admitting.checked(context, tool, arguments, at=at)
 
 
 def parse_call(

@@ -121,7 +121,7 @@ class CoreWorld:
         snapshot = self._snapshot(key)
         resolved = budgets.resolve(snapshot)
         if tool not in meta_tools.DEFINITIONS:
-            answer = admitting.admit(resolved, tool, arguments)
+            answer = admitting.admit(resolved, tool, arguments, at=self._now)
             return answer.document() if isinstance(answer, admitting.Refusal) else {"is_error": False}
         meta_answer = admitting.meta(resolved, snapshot, tool, arguments)
         if isinstance(meta_answer, admitting.Refusal):

@@ -24,6 +24,7 @@ from toolbelt.models.catalog import (
 from toolbelt.models.context_use import ContextUse
 from toolbelt.models.conversations import Start, Told
 from toolbelt.models.first_lists import FirstList
+from toolbelt.models.gate_rules import GateRule
 from toolbelt.models.learned_words import LearnedWords
 from toolbelt.models.listings import Listing
 from toolbelt.models.log_levels import LogLevel
@@ -52,6 +53,7 @@ __all__ = [
     "Category",
     "ContextUse",
     "FirstList",
+    "GateRule",
     "LearnedWords",
     "Listing",
     "Loadout",

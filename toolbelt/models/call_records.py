@@ -20,6 +20,7 @@ OUTCOMES = (
     "tool-denied",
     "tool-unavailable",
     "invalid-arguments",
+    "denied-by-rule",
     "timed-out",
     "tool-failed",
     "cancelled",
@@ -91,6 +92,14 @@ class CallRecord(models.Model):
         null=True,
         blank=True,
         help_text="A keyed digest of the arguments that the tool gets. Empty: they are too large, or not JSON.",
+    )
+    rule = models.CharField(  # noqa: DJ001
+        max_length=64, null=True, blank=True, help_text="The gate rule that denied the call. Empty: none."
+    )
+    would = models.TextField(  # noqa: DJ001
+        null=True,
+        blank=True,
+        help_text="The observed gate rules that would have denied the call, separated by spaces. Empty: none.",
     )
     error = models.CharField(
         max_length=500, blank=True, help_text="The message to the model, or the tool's error."

@@ -38,8 +38,8 @@ _LAYOUT = tuple((name, field, name in MAX_LENGTH) for name, field in _COLUMNS.it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call as it was recorded. ``arguments`` is None if they were not stored, ``subagent`` and ``dispatched`` in
-    records that are older than these columns.
+    """One call as it was recorded. ``arguments`` is None if they were not stored; ``subagent``, ``dispatched``,
+    ``rule`` and ``would`` (keys of rules, separated by spaces) in records that are older than these columns.
     """
 
     id: int
@@ -59,6 +59,8 @@ class Call:
     arguments: Any
     subagent: str | None
     dispatched: bool | None
+    rule: str | None
+    would: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

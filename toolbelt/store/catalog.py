@@ -16,7 +16,7 @@ from django.db import models as orm
 from django.db.models import functions
 
 from toolbelt import models
-from toolbelt.core import belts, catalog, errors, toolkit_hooks
+from toolbelt.core import belts, catalog, errors, grants, toolkit_hooks
 from toolbelt.store import purges, token_counts
 
 # For reading entries without the names that they refer to, which are joined from existing rows.
@@ -58,6 +58,7 @@ def load(
         toolkits=toolkits(),
         loadouts=loadouts(),
         sub_apps=sub_apps(),
+        gate_rules=gate_rules(),
         code=hooks,
         purges=purges.numbers(),
         count_tokens=token_counts.count_policy,
@@ -143,6 +144,17 @@ def sub_apps(**filters: Any) -> list[catalog.SubApp]:
             agents=tuple(embedded[row["id"]]),
         )
         for row in rows
+    ]
+
+
+def gate_rules(**filters: Any) -> list[catalog.GateRule]:
+    """Return the gate rules, by key."""
+    rows = models.GateRule.objects.filter(**filters).values()
+    return [
+        value
+        for row in rows
+        if (value := read("gate_rule", {**row, "ends": row["ends"] and grants.format_time(row["ends"])}))
+        is not None
     ]
 
 

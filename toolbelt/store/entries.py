@@ -1,6 +1,6 @@
 """Reading and writing of configuration as entries of a belt.
 
-An entry is one category, plugin, tool, toolkit, loadout, agent or sub-app in the form of a belt
+An entry is one category, plugin, tool, toolkit, loadout, agent, sub-app or gate rule in the form of a belt
 (:mod:`toolbelt.core.belts`), without default values. Categories, which are bare names in a belt, are ``{"name": …}``
 here. Whether an entry is valid is not checked here.
 """
@@ -25,6 +25,7 @@ _VALUES: Mapping[str, Callable[..., Iterable[Any]]] = {
     "loadout": catalog.loadouts,
     "agent": agents.load_all,
     "sub_app": catalog.sub_apps,
+    "gate_rule": catalog.gate_rules,
 }
 
 

@@ -27,12 +27,18 @@ _REFERRING_MODELS = {
 }
 
 
+# By kind: the field of gate rules that names its entries.
+_NAMED_BY_RULES = {"agent": "agents", "sub_app": "sub_apps", "toolkit": "toolkits", "plugin": "plugins"}
+
+
 def users(kind: str, name: str) -> list[str]:
     """Return the entries that refer to this one, such as "the agent assistant", each once."""
     descriptions = list(_referring(kind, name))
     if kind == "category":
         descriptions += _of_category(name)
-    elif kind == "loadout" and keys.fold(name) not in loadouts.BUILT_IN:
+    elif kind in _NAMED_BY_RULES:
+        descriptions += _of_rules(_NAMED_BY_RULES[kind], name)
+    if kind == "loadout" and keys.fold(name) not in loadouts.BUILT_IN:
         # Without its row, a built-in loadout with the same name would replace it.
         descriptions += _of_loadout(name)
     return list(dict.fromkeys(descriptions))
@@ -56,6 +62,12 @@ def _referring(kind: str, name: str) -> Iterator[str]:
     for model, word, owner, target in _REFERRING_MODELS.get(kind, ()):
         rows = model._default_manager.filter(**{target: name}).order_by(owner)
         yield from (f"{word} {key}" for key in rows.values_list(owner, flat=True))
+
+
+def _of_rules(field: str, name: str) -> Iterator[str]:
+    for rule in models.GateRule.objects.all():
+        if _lists(getattr(rule, field), name):
+            yield f"the rule {rule.key}"
 
 
 def _of_category(name: str) -> Iterator[str]:

@@ -28,6 +28,7 @@ ROWS: Mapping[str, type[orm.Model]] = {
     "loadout": models.Loadout,
     "agent": models.Agent,
     "sub_app": models.SubApp,
+    "gate_rule": models.GateRule,
 }
 
 
@@ -82,6 +83,10 @@ def _of_agent(entry: Entry) -> dict[str, Any]:
         "max_tokens": budget.get("max_tokens"),
         "on_exceed": budget.get("on_exceed", models.Agent.OnExceed.WARN),
     }
+
+
+def _of_gate_rule(entry: Entry) -> dict[str, Any]:
+    return {"ends": grants.parse_time(entry.get("ends"))}
 
 
 def _under_toolkit(row: models.Toolkit, entry: Entry) -> None:
@@ -141,6 +146,7 @@ _FURTHER_COLUMNS: Mapping[str, Callable[[Entry], dict[str, Any]]] = {
     "plugin": _of_plugin,
     "tool": _of_tool,
     "agent": _of_agent,
+    "gate_rule": _of_gate_rule,
 }
 _FOLLOWERS: Mapping[str, Callable[[Any, Entry], object]] = {
     "toolkit": _under_toolkit,

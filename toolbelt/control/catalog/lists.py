@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt import conf
-from toolbelt.core import belts, catalog, errors, keys
+from toolbelt.core import belts, catalog, errors, gate_rules, keys
 from toolbelt.store import agents, snapshots
 
 _Trait = Callable[[catalog.Catalog, Any], Any]
@@ -64,6 +64,8 @@ def _values(kind: belts.KindName, stored: catalog.Catalog) -> Iterable[Any]:
             return agents.load_labels()
         case "sub_app":
             return stored.sub_apps.values()
+        case "gate_rule":
+            return stored.gate_rules.values()
 
 
 def _entry(kind: belts.KindName, value: Any) -> dict[str, Any]:
@@ -117,5 +119,10 @@ TRAITS: Mapping[belts.KindName, Mapping[str, _Trait]] = {
     "sub_app": {
         "agent": lambda stored, sub_app: sub_app.agents,
         "tool": lambda stored, sub_app: sub_app.tool_names,
+    },
+    "gate_rule": {
+        **{name: _attribute(name) for name in ("effect", "observed")},
+        "agent": lambda stored, rule: rule.agents,
+        "tool": lambda stored, rule: tuple(tool.key for tool in gate_rules.tools_of(stored, rule)),
     },
 }

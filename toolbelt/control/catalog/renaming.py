@@ -1,8 +1,8 @@
 """Carrying settings over to renamed tools: everything that names a tool by its key.
 
-That is toolkits, their notes and triggers, agents' own tools and overrides, sub-apps, and what loadouts disable or make
-discoverable. A grant moves to the new name. A denial applies to both names from then on, so that a server cannot shake
-it off by renaming a tool, even back and forth.
+That is toolkits, their notes and triggers, agents' own tools and overrides, sub-apps, gate rules, and what loadouts
+disable or make discoverable. A grant moves to the new name. A denial or a rule applies to both names from then on,
+so that a server cannot shake it off by renaming a tool, even back and forth.
 """
 
 from __future__ import annotations
@@ -24,8 +24,17 @@ _LISTS = {
     "loadout": ("discoverable", "disabled"),
     "agent": ("tools",),
     "sub_app": ("tool_names",),
+    "gate_rule": ("tools",),
 }
-_SECTIONS = {"toolkits": "toolkit", "loadouts": "loadout", "agents": "agent", "sub_apps": "sub_app"}
+# The kinds whose patterns ignore case.
+_FOLDED = frozenset({"loadout", "gate_rule"})
+_SECTIONS = {
+    "toolkits": "toolkit",
+    "loadouts": "loadout",
+    "agents": "agent",
+    "sub_apps": "sub_app",
+    "gate_rules": "gate_rule",
+}
 
 
 def operator_settings(tool: catalog.Tool) -> dict[str, Any]:
@@ -71,13 +80,13 @@ def renamed(kind: str, entry: Mapping[str, Any], names: Names) -> dict[str, Any]
     If both names are in a list, the first position is kept.
     """
     result = dict(entry)
-    folded = {keys.fold(old): new for old, new in names.items()} if kind == "loadout" else names
+    folded = {keys.fold(old): new for old, new in names.items()} if kind in _FOLDED else names
     for field in _LISTS[kind]:
         if field in entry:
             result[field] = (
                 _denied(entry[field], folded)
-                if field == "disabled"
-                else _listed(entry[field], folded, fold=kind == "loadout")
+                if field == "disabled" or kind == "gate_rule"
+                else _listed(entry[field], folded, fold=kind in _FOLDED)
             )
     if kind == "agent" and "tools_config" in entry:
         result["tools_config"] = _switched(entry["tools_config"], names)
@@ -110,10 +119,13 @@ def _denied(patterns: Iterable[str], names: Names) -> list[str]:
 
 
 def _denials(kind: str, entry: Mapping[str, Any], names: Names) -> list[str]:
-    """Return the old names that an agent or a loadout denies."""
+    """Return the old names that an agent, a loadout or a rule denies."""
     if kind == "loadout":
         disabled = {keys.fold(pattern) for pattern in entry.get("disabled", ())}
         return [old for old in names if keys.fold(old) in disabled]
+    if kind == "gate_rule" and entry.get("effect") == "deny":
+        covered = {keys.fold(pattern) for pattern in entry.get("tools", ())}
+        return [old for old in names if keys.fold(old) in covered]
     config = entry.get("tools_config", {}) if kind == "agent" else {}
     return [old for old in names if config.get(old) is False]
 

@@ -29,6 +29,7 @@ SECTIONS: Mapping[str, belts.KindName] = {
     "loadouts": "loadout",
     "agents": "agent",
     "sub_apps": "sub_app",
+    "gate_rules": "gate_rule",
 }
 
 
@@ -288,6 +289,7 @@ def _as_imported(
         toolkits=[proposed.toolkits[key] for key in ordering.merge_order([*existing, *new], written)],
         loadouts=proposed.loadouts.values(),
         sub_apps=proposed.sub_apps.values(),
+        gate_rules=proposed.gate_rules.values(),
         code=snapshots.catalog().code,
         count_tokens=proposed.count_tokens,
     )

@@ -19,8 +19,8 @@ Act = Literal["view", "add", "change", "delete"]
 
 # Kinds whose name in the audit log differs from their model's.
 _ROWS = {"session": "agent_session", "token": "api_token"}
-# The pages of agents, tools, toolkits, loadouts and sub-apps show them, and so does the audit log.
-_ON_DASHBOARD = frozenset({"agent", "tool", "toolkit", "loadout", "sub_app", "audit_entry"})
+# The pages of agents, tools, toolkits, loadouts, sub-apps and rules show them, and so does the audit log.
+_ON_DASHBOARD = frozenset({"agent", "tool", "toolkit", "loadout", "sub_app", "gate_rule", "audit_entry"})
 
 
 class UndoableEntry(Protocol):

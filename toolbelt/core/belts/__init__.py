@@ -3,7 +3,8 @@
 A belt is the format of export and import::
 
     {"categories": ["crm"], "plugins": [{"name": "git", "namespace": "git"}], "tools": [...], "toolkits": [...],\n
-"loadouts": [...], "agents": [...], "sub_apps": [...]}
+"loadouts": [...], "agents": [...], "sub_apps": [...],
+"gate_rules": [...]}
 
 Its entries are also how single things are written: an entry is checked by the same rules, against a :class:`NameIndex`
 of what exists, and gets the same problems at the same paths. All problems are reported at once, each with its path, in
@@ -110,3 +111,5 @@ def value(
             return reading.agent(fields, stored)
         case "sub_app":
             return reading.sub_app(fields, stored.tools)
+        case "gate_rule":
+            return reading.gate_rule(fields)

@@ -10,6 +10,7 @@ from toolbelt.core import errors
 from toolbelt.core.belts import (
     catalog_rules,
     findings,
+    gate_rule_checks,
     name_index,
     profile_rules,
     reading,
@@ -25,6 +26,7 @@ _RULES: Mapping[vocabulary.KindName, Rule] = {
     "toolkit": catalog_rules.toolkit,
     "loadout": profile_rules.loadout,
     "agent": profile_rules.agent,
+    "gate_rule": gate_rule_checks.gate_rule,
 }
 
 
@@ -40,6 +42,8 @@ def entry(
     if kind == "plugin" and reading.is_named(kind, read[0]):
         items += catalog_rules.namespace_of_tools(read[0], index)
     problems = list(findings.problems(address(kind, written), written, items, findings.Hints()))
+    if kind == "gate_rule":
+        problems += gate_rule_checks.too_many({*index.stored.gate_rules, read[0].key if read[0] else ""})
     if kind == "agent" and not problems:
         problems += profile_rules.conflicting(written, reading.agent(read[0], index.stored), index.stored)
     return problems
@@ -74,6 +78,7 @@ def document(
         elif entries is not None:
             finding = findings.Finding(at, f"{section!r} must be a list of entries.")
             problems += findings.problems("", written, [finding], hints)
+    problems += gate_rule_checks.too_many(belt.catalog.gate_rules)
     if problems:
         return problems
     for written_agent, agent in zip(written.get("agents") or (), belt.agents.values(), strict=True):

@@ -38,6 +38,7 @@ class NameIndex:
             *(("loadout", loadout.name) for loadout in stored.loadouts.values()),
             *(("agent", key) for key in agent_keys),
             *(("sub_app", key) for key in stored.sub_apps),
+            *(("gate_rule", key) for key in stored.gate_rules),
         ]
         return cls.of_names(stored, agent_keys, names)
 
@@ -74,6 +75,7 @@ class NameIndex:
             "plugin": self.stored.plugins,
             "tool": self.stored.tools,
             "toolkit": self.stored.toolkits,
+            "sub-app": self.stored.sub_apps,
         }
         return by_kind[kind]
 

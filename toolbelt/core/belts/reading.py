@@ -64,6 +64,7 @@ def belt(
         toolkits=[toolkit(it, tools) for it in named("toolkit")],
         loadouts=[loadout(it) for it in named("loadout")],
         sub_apps=[sub_app(it, tools) for it in named("sub_app")],
+        gate_rules=[gate_rule(it) for it in named("gate_rule")],
         count_tokens=count_tokens,
     )
     values = [agent(it, stored) for it in named("agent")]
@@ -162,6 +163,22 @@ def sub_app(entry: vocabulary.SubApp, tools: Container[str]) -> catalog.SubApp:
             **entry.given(),
             "tool_names": _existing(entry.tool_names, tools),
             "agents": tuple(dict.fromkeys(_texts(entry.agents))),
+        }
+    )
+
+
+def gate_rule(entry: vocabulary.GateRule) -> catalog.GateRule:
+    """Read a gate rule; without an effect, it denies."""
+    lists = ("agents", "kinds", "sub_apps", "tools", "toolkits", "plugins")
+    return catalog.GateRule(
+        **{
+            **entry.given(),
+            **{field: tuple(dict.fromkeys(_texts(getattr(entry, field)))) for field in lists},
+            "effect": entry.effect or "deny",
+            "risks": _risks(entry.risks),
+            "when": "" if entry.when is None else schema.canonical(entry.when),
+            "unless": "" if entry.unless is None else schema.canonical(entry.unless),
+            "ends": grants.parse_time(entry.ends),
         }
     )
 

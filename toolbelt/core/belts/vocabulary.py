@@ -12,7 +12,7 @@ import pydantic
 from toolbelt.core import agents, catalog, connections, keys
 from toolbelt.core.belts import fields
 
-KindName = Literal["category", "plugin", "tool", "toolkit", "loadout", "agent", "sub_app"]
+KindName = Literal["category", "plugin", "tool", "toolkit", "loadout", "agent", "sub_app", "gate_rule"]
 
 # The form of entries' names and keys (toolbelt.core.keys), for the API's document. Rules check it.
 _FORM = {"type": "string", "minLength": 1, "maxLength": keys.MAX_LENGTH}
@@ -24,6 +24,7 @@ Key = Annotated[fields.Name, pydantic.WithJsonSchema({**_FORM, "pattern": "^[a-z
 _Text = fields.Text
 _Texts = fields.Each[_Text]
 _DeniedRisk = fields.Word[catalog.DeniedRisk]
+_AgentKind = fields.Word[Literal["", agents.Kind]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ class Agent(fields.Fields):
     protected: bool | None = None
     archived: bool | None = None
     session_loadouts: Annotated[_Texts | None, Names("loadout", alike=keys.fold)] = None
-    subagent_kinds: Annotated[fields.Each[fields.Word[Literal["", agents.Kind]]] | None, Names()] = None
+    subagent_kinds: Annotated[fields.Each[_AgentKind] | None, Names()] = None
     denied_risks: Annotated[fields.Each[_DeniedRisk] | None, Names()] = None
     mcp_loading: fields.Word[Literal["", agents.McpLoading]] | None = None
 
@@ -203,6 +204,31 @@ class SubApp(fields.Fields):
     description: _Text | None = None
     tool_names: Annotated[_Texts | None, Names("tool")] = None
     agents: Annotated[_Texts | None, Names("agent")] = None
+
+
+class GateRule(fields.Fields):
+    """A rule on calls: for whom, for which tools, when, and its effect."""
+
+    key: EntryName
+    # "deny" if it is left out.
+    effect: fields.Word[Literal["", catalog.Effect]] | None = None
+    # Calls of any of these agents, of agents of these kinds and in these sub-apps. None: of everyone.
+    agents: Annotated[_Texts | None, Names("agent")] = None
+    kinds: Annotated[fields.Each[_AgentKind] | None, Names()] = None
+    sub_apps: Annotated[_Texts | None, Names("sub-app")] = None
+    # Of any of these tools, with * for the rest of a key, and tools of any of these. None: of every tool.
+    tools: Annotated[_Texts | None, Names(alike=keys.fold)] = None
+    toolkits: Annotated[_Texts | None, Names("toolkit")] = None
+    plugins: Annotated[_Texts | None, Names("plugin")] = None
+    risks: Annotated[fields.Each[_DeniedRisk] | None, Names()] = None
+    # Conditions on the arguments: a JSON Schema, or a mapping of arguments to schemas.
+    when: fields.Json | None = None
+    unless: fields.Json | None = None
+    # What the model reads.
+    reason: _Text | None = None
+    announce: bool | None = None
+    observed: bool | None = None
+    ends: fields.Moment | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -250,6 +276,7 @@ KINDS: Mapping[KindName, Kind] = {
     "loadout": Kind(word="loadout", section="loadouts", named_by="name", model=Loadout),
     "agent": Kind(word="agent", section="agents", named_by="key", model=Agent),
     "sub_app": Kind(word="sub-app", section="sub_apps", named_by="key", model=SubApp),
+    "gate_rule": Kind(word="rule", section="gate_rules", named_by="key", model=GateRule),
 }
 SECTIONS: Mapping[str, KindName] = {kind.section: name for name, kind in KINDS.items()}
 

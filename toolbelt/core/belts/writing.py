@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from toolbelt.core import agents, catalog, grants
@@ -27,6 +28,7 @@ def document(belt: reading.Belt, *, with_secrets: bool = False) -> dict[str, Any
         "loadout": stored.loadouts.values(),
         "agent": belt.agents.values(),
         "sub_app": stored.sub_apps.values(),
+        "gate_rule": stored.gate_rules.values(),
     }
     written = {
         kind.section: [entry(name, value, with_secrets=with_secrets) for value in values[name]]
@@ -74,14 +76,21 @@ def _plain(value: Any) -> Any:
 
 
 def _uses(uses: Iterable[Any]) -> list[Any]:
-    """Return the uses of tools; a use without options is the tool's key."""
+    """Return the uses of tools; a use without options is the tool's key, as a rule's tools are."""
     return [
-        use.tool if use.options is None else {"tool": use.tool, "options": dict(use.options)} for use in uses
+        use
+        if isinstance(use, str)
+        else use.tool
+        if use.options is None
+        else {"tool": use.tool, "options": dict(use.options)}
+        for use in uses
     ]
 
 
-def _ends(expiries: Mapping[str, agents.End]) -> dict[str, Any]:
-    """Return the expiries by key; a tool that is unset afterwards needs no ``then``."""
+def _ends(expiries: Mapping[str, agents.End] | datetime) -> dict[str, Any] | str:
+    """Return the expiries by key, in which a tool that is unset afterwards needs no ``then``; or a rule's end."""
+    if isinstance(expiries, datetime):
+        return grants.format_time(expiries)
     ends = {}
     for key, end in sorted(expiries.items()):
         written: dict[str, Any] = {"at": grants.format_time(end.at), "then": end.then, "by": end.by}
@@ -96,6 +105,8 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "details": json.loads,
     "approved_version": json.loads,
     "repairs": json.loads,
+    "when": json.loads,
+    "unless": json.loads,
     "upstream": lambda text: _in_order(json.loads(text), vocabulary.Upstream.model_fields),
     "members": _uses,
     "tools": _uses,

@@ -138,8 +138,8 @@ class AgentRule(NamedTuple):
 class EvaluationContext:
     """A snapshot with the values that its rules share, and what they answer.
 
-    ``denying`` are the names of all loadouts whose disabled entries and denied risks apply, ``loadout`` is the one in
-    force.
+    ``subagent_kind`` is the kind of the subagent that requests, as its agent states it; empty: none. ``denying`` are
+    the names of all loadouts whose disabled entries and denied risks apply, ``loadout`` is the one in force.
     ``load_order`` is what the session loaded, the oldest load first. ``has_session``: the request has a session, in
     which something can be loaded.
     """
@@ -147,6 +147,7 @@ class EvaluationContext:
     catalog: catalog.Catalog
     agent: agents.Agent
     subagent: bool
+    subagent_kind: str
     has_session: bool
     denying: tuple[str, ...]
     loadout: loadouts.View | None

@@ -79,6 +79,7 @@ def build_context(snapshot: Snapshot) -> rules.EvaluationContext:
         catalog=stored,
         agent=agent,
         subagent=subagent,
+        subagent_kind=snapshot.subagent or "",
         has_session=session is not None,
         denying=tuple(denying),
         loadout=loadouts.view_in(stored, in_force) if has_loadout else None,

@@ -91,6 +91,11 @@ class Validator:
             pass
         return left.left
 
+    def fits(self, document: Any, steps: int) -> tuple[bool, int]:
+        """Return whether a document has no error, and the steps left; raise TooComplexError if none are."""
+        left = _Steps(steps)
+        return next(_errors(self._checker, document, left), None) is None, left.left
+
     def target(self, reference: str) -> Any:
         """Return the schema that a reference leads to, or None."""
         try:

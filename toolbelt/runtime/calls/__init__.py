@@ -20,7 +20,7 @@ from toolbelt.runtime import environ, plugins, telemetry
 from toolbelt.runtime.calls import admissions, answering, arrival, gates, incoming, on_servers, watching
 from toolbelt.runtime.records import record_writer
 from toolbelt.runtime.surfaces import snapshots
-from toolbelt.store import databases
+from toolbelt.store import clock, databases
 
 # Has a call admitted that the agent's own program runs, and reports its outcome.
 admitted = admissions.admitted
@@ -67,7 +67,8 @@ async def arun(
 def admit(key: RequestKey, tool: str, arguments: Any) -> admitting.Admission | admitting.Refusal:
     """Admit or refuse a call of a tool (not of a meta-tool) against the surface as it is now, without running it."""
     snapshot, _ = snapshots.take(key)
-    return admitting.admit(budgets.resolve(snapshot), tool, arguments, hide_denied=conf.HIDE_DENIED)
+    resolved = budgets.resolve(snapshot)
+    return admitting.admit(resolved, tool, arguments, hide_denied=conf.HIDE_DENIED, at=clock.now())
 
 
 def answer_blocking(call: Call, caller: Caller = incoming.PROGRAM) -> Answer:

@@ -21,12 +21,15 @@ from toolbelt.runtime import surfaces, threads
 from toolbelt.runtime.calls import incoming
 from toolbelt.runtime.records import recordings
 from toolbelt.runtime.surfaces import conversation_tokens, request_contexts, snapshots
-from toolbelt.store import databases, holds
+from toolbelt.store import clock, databases, holds
 
 P = ParamSpec("P")
 T = TypeVar("T")
 # The refusals that say no more than that the tool cannot be called.
 _DENIED = frozenset({"unknown-tool", "tool-denied"})
+
+# The refusals of arguments, which say nothing about the tool's state.
+_OF_ARGUMENTS = frozenset({"invalid-arguments", "denied-by-rule"})
 
 Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 
@@ -133,7 +136,9 @@ class CallGate:
             return admitting.withdrawn(tool)
         if self.recording.is_dispatched:
             # It may also be discoverable.
-            admission = dispatch.admit(resolved, snapshot, tool, arguments, hide_denied=hide_denied)
+            admission = dispatch.admit(
+                resolved, snapshot, tool, arguments, hide_denied=hide_denied, at=clock.now()
+            )
         else:
             admission = admitting.admit(
                 resolved,
@@ -143,9 +148,11 @@ class CallGate:
                 is_quick=is_quick,
                 input_schema=input_schema,
                 by_host=self.call.by_host,
+                at=clock.now(),
             )
-        is_refused = isinstance(admission, admitting.Refusal) and not admission.errors
+        is_refused = isinstance(admission, admitting.Refusal) and admission.code not in _OF_ARGUMENTS
         self.recording.note_decision(resolved, is_refused=is_refused, version=self.call.version)
+        self.recording.note_judgement(admission.judgement)
         return self.worded(admission)
 
     def worded(
@@ -236,7 +243,12 @@ def check_again(admitted: Admitted) -> None:
             reason = admitted.gate.recording.reason_text or admission.without_values()
             raise DeniedError(admission, f"Denied while it waited: {reason}")
         stored = snapshot.catalog.tools[admitted.tool]
-        if stored.plugin != admitted.plugin or admission.options != admitted.options:
+        recording = admitted.gate.recording
+        # What was just checked is not what would be sent, if the schema has other defaults now.
+        is_refilled = stored.kind == "tool" and recording.arguments != admitting.filled(
+            snapshot.catalog, admitted.tool, recording.arguments
+        )
+        if stored.plugin != admitted.plugin or admission.options != admitted.options or is_refilled:
             message = f"{admitted.tool} was changed while this call waited: call it again."
             raise DeniedError(admitting.Refusal(code="tool-unavailable", message=message), message)
     except (errors.NotFound, errors.Archived) as error:

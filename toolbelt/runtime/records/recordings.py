@@ -18,7 +18,15 @@ from django.conf import settings
 from django.utils import timezone
 
 from toolbelt import conf
-from toolbelt.core import declared_versions, request_key, schema, secret_texts, sessions, tool_versions
+from toolbelt.core import (
+    declared_versions,
+    gate_rules,
+    request_key,
+    schema,
+    secret_texts,
+    sessions,
+    tool_versions,
+)
 from toolbelt.core.rules import budgets, reasons, resolution
 from toolbelt.runtime import secrets
 from toolbelt.runtime.records import call_metrics, learning, record_writer
@@ -59,6 +67,9 @@ class Recording:
     definition: str | None = None
     is_dispatched: bool = False
     state: str | None = None
+    # The gate rule that denied it, and the observed ones that would have.
+    rule: str = ""
+    would: str = ""
 
     def note_state(self, snapshot: resolution.Snapshot, revision: int) -> None:
         """Note the state that decides on the call."""
@@ -82,6 +93,11 @@ class Recording:
         if not version or tool_versions.is_version(shown, version):
             version = tool_versions.version(shown)
         self.definition = tool_versions.short(version)
+
+    def note_judgement(self, judgement: gate_rules.Judgement) -> None:
+        """Note what the gate rules said about the call when it was last checked."""
+        self.rule = judgement.denied_by.key if judgement.denied_by is not None else ""
+        self.would = " ".join(judgement.would)
 
     def end(self, outcome: str, *, error: str = "", result_bytes: int = 0) -> None:
         """Record the outcome. Only the first call of this method has an effect.
@@ -113,6 +129,8 @@ class Recording:
                 "subagent": self.key.subagent or "",
                 "dispatched": self.is_dispatched,
                 "definition": self.definition,
+                "rule": self.rule,
+                "would": self.would,
                 "arguments_digest": digest(self.arguments, text),
                 "error": error and secrets.mask(error),
                 "duration_ms": round(seconds * 1000),

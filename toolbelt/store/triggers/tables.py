@@ -20,6 +20,7 @@ CATALOG: tuple[type[orm.Model], ...] = (
     models.SubAppTool,
     models.SubAppAgent,
     models.Purge,
+    models.GateRule,
 )
 # With the column of the agent to which a row belongs.
 OF_AGENTS: Mapping[type[orm.Model], str] = {

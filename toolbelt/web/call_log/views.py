@@ -60,6 +60,7 @@ _OUTCOMES = {
     "tool-not-active": ("denied", "not available"),
     "tool-denied": ("denied", "refused"),
     "invalid-arguments": ("denied", "invalid arguments"),
+    "denied-by-rule": ("denied", "denied by a rule"),
     "tool-unavailable": ("unavailable", "unavailable"),
     "timed-out": ("unavailable", "timed out"),
     "tool-failed": ("unavailable", "failed"),

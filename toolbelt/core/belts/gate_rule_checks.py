@@ -1,0 +1,37 @@
+"""Checks of gate rules against what exists. What can never apply is refused, because it would protect nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from toolbelt.core import conditions, errors, gate_rules, loadouts
+from toolbelt.core.belts import findings, name_index, vocabulary
+
+# What a model reads each time.
+MAX_REASON = 500
+
+
+def gate_rule(entry: vocabulary.GateRule, index: name_index.NameIndex) -> Iterator[findings.Finding]:
+    """Check a rule's tools, conditions and reason."""
+    for position, pattern in enumerate(entry.tools or ()):
+        if pattern is None:
+            continue
+        if problem := loadouts.pattern_problem(pattern):
+            yield findings.Finding(("tools", position), problem)
+        elif not pattern.endswith("*") and (tool := index.stored.tools.get(pattern)) is None:
+            yield findings.missing(("tools", position), "tool", pattern, index.stored.tools)
+        elif not pattern.endswith("*") and tool is not None and tool.kind != "tool":
+            message = f"{pattern!r} is a {tool.kind}, and rules are about calls of tools: override it, or remove it."
+            yield findings.Finding(("tools", position), message)
+    for field, written in (("when", entry.when), ("unless", entry.unless)):
+        if written is not None and (problem := conditions.problem(written)):
+            yield findings.Finding((field,), f"This is not a condition: {problem}.")
+    if entry.reason is not None and len(entry.reason) > MAX_REASON:
+        yield findings.Finding(("reason",), f"A reason has {MAX_REASON} characters at most: shorten it.")
+
+
+def too_many(names: Collection[str]) -> Iterator[errors.Problem]:
+    """Yield the problem that there are more rules than each call can be judged by."""
+    if len(names) > gate_rules.MAX_RULES:
+        message = f"There can be {gate_rules.MAX_RULES} rules at most: remove some, or join them."
+        yield errors.Problem(path="gate_rules", message=message)

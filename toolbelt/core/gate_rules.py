@@ -1,0 +1,223 @@
+"""Gate rules: conditions on calls that the eleven rules admit (docs/semantics.md: Gate rules).
+
+A rule that denies decides, whatever others there are. Rules have no order and no priorities: one more of them that
+denies never permits a call, and one that allows never turns a denial. What cannot be evaluated is unknown: a rule that
+denies applies then, one that allows does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from toolbelt.core import agents, catalog, conditions, loadouts, risks
+
+MAX_RULES = 200
+# Applies; does not; depends on arguments that were not given; cannot be found out.
+Answer = Literal["applies", "does not apply", "depends", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What the gate rules say about a call: the rule that denies it, and the observed rules that would."""
+
+    denied_by: catalog.GateRule | None = None
+    would: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One gate rule of a trace: its answer, and the arguments on which it depends."""
+
+    rule: catalog.GateRule
+    answer: Answer
+    depends_on: tuple[str, ...] = ()
+    has_ended: bool = False
+
+
+NOTHING = Judgement()
+_VERBS: Mapping[catalog.Effect, str] = {"deny": "denies", "allow": "allows"}
+
+
+def judge(
+    stored: catalog.Catalog,
+    agent: agents.Agent,
+    tool: str,
+    arguments: Mapping[str, Any],
+    *,
+    subagent: str = "",
+    at: datetime | None = None,
+    is_quick: bool = False,
+) -> Judgement:
+    """Return what the gate rules say about a call with these arguments, which are those that the tool gets.
+
+    ``at`` is the time, by which rules have ended; None: none has. With ``is_quick``, raise conditions.TooComplexError
+    if that takes long.
+    """
+    if not stored.gate_rules or not (rules := of_tool(stored, tool)):
+        return NOTHING
+    evaluation = conditions.Evaluation(arguments, is_quick=is_quick)
+    denied_by: catalog.GateRule | None = None
+    would: list[str] = []
+    for rule in rules:
+        # Nothing asks yet, so that a rule that allows waives nothing.
+        if rule.effect != "deny" or (denied_by is not None and not rule.observed):
+            continue
+        if has_ended(rule, at) or not concerns(stored, rule, agent, subagent):
+            continue
+        if not _applies(rule, evaluation):
+            continue
+        if rule.observed:
+            would.append(rule.key)
+        else:
+            denied_by = rule
+    if denied_by is None and not would:
+        return NOTHING
+    return Judgement(denied_by=denied_by, would=tuple(would))
+
+
+def _applies(rule: catalog.GateRule, evaluation: conditions.Evaluation) -> bool:
+    """Return whether a rule applies: one that denies also if that is unknown, one that allows only if it is known."""
+    denies = rule.effect == "deny"
+    if rule.when:
+        fits = evaluation.fits(rule.when, certainly=not denies)
+        if fits is False or (fits is None and not denies):
+            return False
+    if rule.unless:
+        fits = evaluation.fits(rule.unless, certainly=denies)
+        if fits is True or (fits is None and not denies):
+            return False
+    return True
+
+
+def explain(
+    stored: catalog.Catalog,
+    agent: agents.Agent,
+    tool: str,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    subagent: str = "",
+    at: datetime | None = None,
+) -> tuple[Step, ...]:
+    """Return a step for each gate rule that concerns calls of this tool by this agent, with what it answers to these
+    arguments; without arguments, what it depends on.
+    """
+    return tuple(
+        _step(rule, arguments, at)
+        for rule in of_tool(stored, tool)
+        if concerns(stored, rule, agent, subagent)
+    )
+
+
+def _step(rule: catalog.GateRule, arguments: Mapping[str, Any] | None, at: datetime | None) -> Step:
+    depends_on = fields(rule)
+    if has_ended(rule, at):
+        return Step(rule=rule, answer="does not apply", depends_on=depends_on, has_ended=True)
+    answer: Answer
+    if not rule.when and not rule.unless:
+        answer = "applies"
+    elif arguments is None:
+        answer = "depends"
+    else:
+        answer = _answer(rule, arguments)
+    return Step(rule=rule, answer=answer, depends_on=depends_on)
+
+
+def _answer(rule: catalog.GateRule, arguments: Mapping[str, Any]) -> Answer:
+    """Return what a rule answers, and whether that is known: unknown if it would not hold for its opposite reading."""
+    evaluation = conditions.Evaluation(arguments)
+    if rule.when:
+        certainly = evaluation.fits(rule.when, certainly=True)
+        possibly = evaluation.fits(rule.when, certainly=False)
+        if possibly is False:
+            return "does not apply"
+        is_known = certainly is True
+    else:
+        is_known = True
+    if rule.unless:
+        certainly = evaluation.fits(rule.unless, certainly=True)
+        possibly = evaluation.fits(rule.unless, certainly=False)
+        if certainly is True:
+            return "does not apply"
+        is_known = is_known and possibly is False
+    return "applies" if is_known else "unknown"
+
+
+def fields(rule: catalog.GateRule) -> tuple[str, ...]:
+    """Return the arguments that a rule reads, each once."""
+    names: dict[str, None] = {}
+    for text in (rule.when, rule.unless):
+        names.update(dict.fromkeys(conditions.fields_of_text(text)))
+    return tuple(names)
+
+
+def has_ended(rule: catalog.GateRule, at: datetime | None) -> bool:
+    """Return whether a rule has no effect any more at this time."""
+    return rule.ends is not None and at is not None and rule.ends <= at
+
+
+def concerns(
+    stored: catalog.Catalog, rule: catalog.GateRule, agent: agents.Agent, subagent: str = ""
+) -> bool:
+    """Return whether a rule concerns an agent's calls.
+
+    A rule that denies to a kind of agent concerns subagents of this kind, too. One that allows does not: which kind of
+    subagent calls is what the agent says.
+    """
+    if not (rule.agents or rule.kinds or rule.sub_apps):
+        return True
+    if agent.key in rule.agents or agent.kind in rule.kinds:
+        return True
+    if subagent and rule.effect == "deny" and subagent in rule.kinds:
+        return True
+    return any(
+        (sub_app := stored.sub_apps.get(key)) is not None and agent.key in sub_app.agents
+        for key in rule.sub_apps
+    )
+
+
+@catalog.derived
+def of_tool(stored: catalog.Catalog, tool: str) -> tuple[catalog.GateRule, ...]:
+    """Return the gate rules for calls of this tool by any agent, in order."""
+    definition = stored.tools.get(tool)
+    if definition is None:
+        return ()
+    return tuple(rule for rule in stored.gate_rules.values() if covers(stored, rule, definition))
+
+
+def covers(stored: catalog.Catalog, rule: catalog.GateRule, tool: catalog.Tool) -> bool:
+    """Return whether a rule concerns calls of a tool."""
+    if not (rule.tools or rule.toolkits or rule.plugins or rule.risks):
+        return True
+    return (
+        any(loadouts.matches(pattern, tool.key) for pattern in rule.tools)
+        or any(toolkit.key in rule.toolkits for toolkit in stored.toolkits_of.get(tool.key, ()))
+        or (bool(tool.plugin) and tool.plugin in rule.plugins)
+        or any(tool.key in risks.tools_with(stored, risk) for risk in rule.risks)
+    )
+
+
+def tools_of(stored: catalog.Catalog, rule: catalog.GateRule) -> Iterator[catalog.Tool]:
+    """Yield the tools whose calls a rule concerns, by key. Prompts and resources are not called."""
+    return (
+        tool for _, tool in sorted(stored.tools.items()) if tool.kind == "tool" and covers(stored, rule, tool)
+    )
+
+
+def agents_of(
+    stored: catalog.Catalog, rule: catalog.GateRule, among: Iterable[agents.Agent]
+) -> Iterator[agents.Agent]:
+    """Yield those of the agents whose calls a rule concerns."""
+    return (agent for agent in among if concerns(stored, rule, agent))
+
+
+def in_words(rule: catalog.GateRule) -> str:
+    """Return what a rule does in a few words: ``denies when amount > 500``."""
+    text = f"would {rule.effect}" if rule.observed else _VERBS[rule.effect]
+    if rule.when:
+        text += f" when {conditions.in_words(rule.when)}"
+    if rule.unless:
+        text += f" unless {conditions.in_words(rule.unless)}"
+    return text

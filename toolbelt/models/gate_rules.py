@@ -1,0 +1,66 @@
+"""Gate rules: conditions on the calls of agents."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from toolbelt.core import catalog
+from toolbelt.models import fields, naming
+
+
+def _names(help_text: str) -> fields.JSONText:
+    return fields.JSONText(default=list, blank=True, shape="array", help_text=help_text)
+
+
+class GateRule(naming.Named):
+    """A rule on calls: for whom, for which tools, when, and its effect. Rules have no order."""
+
+    named_by = ("key",)
+
+    key = models.CharField(max_length=64, unique=True, help_text="The rule's key.")
+    effect = models.CharField(
+        max_length=5,
+        choices=[(word, word) for word in catalog.EFFECTS],
+        default="deny",
+        help_text="deny: a call that it applies to is refused. allow: no rule asks about it.",
+    )
+    # By name, as in the entry. What they name cannot be removed (toolbelt.store.references).
+    agents = _names("The agents whose calls it concerns. Without agents, kinds and sub-apps: everyone's.")
+    kinds = _names("The kinds of agents whose calls it concerns.")
+    sub_apps = _names("The sub-apps whose agents' calls it concerns.")
+    tools = _names(
+        "The tools that it concerns: keys, or the beginnings of keys with *. Without tools, toolkits, plugins and"
+        " risks: every tool."
+    )
+    toolkits = _names("The toolkits whose tools it concerns.")
+    plugins = _names("The plugins whose tools it concerns.")
+    risks = _names("The risks whose tools it concerns: writes, destructive, unstated.")
+    when = fields.JSONText(
+        null=True,
+        blank=True,
+        shape="object",
+        help_text="The condition on the arguments under which it applies: a JSON Schema, or a mapping of arguments to"
+        " schemas.",
+    )
+    unless = fields.JSONText(
+        null=True,
+        blank=True,
+        shape="object",
+        help_text="The condition on the arguments under which it does not apply.",
+    )
+    reason = models.TextField(blank=True, help_text="What the model reads if its call is refused.")
+    announce = models.BooleanField(default=False, help_text="Whether a refusal also names the rule.")
+    observed = models.BooleanField(
+        default=False, help_text="Whether what it would do is only recorded, and not done."
+    )
+    ends = models.DateTimeField(
+        null=True, blank=True, help_text="From when on it has no effect. Empty: it does not end."
+    )
+
+    class Meta:
+        ordering = ["key"]
+        constraints = [
+            naming.not_blank("gate_rule", "key"),
+            naming.unique_in_any_case("gate_rule", "key"),
+            naming.one_of("gate_rule", "effect", catalog.EFFECTS),
+        ]
