@@ -98,6 +98,22 @@ def test_a_connection_closed_by_the_server_is_not_reused(run: Run) -> None:
     run(story())
 
 
+def test_a_redirected_request_gets_the_answer_whatever_id_it_has(run: Run) -> None:
+    async def redirect_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+        writer.write(b"HTTP/1.1 307 Moved\r\nlocation: /mcp/\r\ncontent-length: 0\r\n\r\n")
+        await read_request(reader)
+        write_answer(writer, b'{"jsonrpc":"2.0","id":"server-error","result":{}}')
+
+    async def story() -> Any:
+        async with served(redirect_once) as port, client_through_gate() as client:
+            return await client.post(
+                f"http://127.0.0.1:{port}/mcp", json={"id": 7, "method": "tools/list"}, follow_redirects=True
+            )
+
+    assert run(story()).json()["id"] == 7
+
+
 @pytest.mark.parametrize("pause", [0, 0.01], ids=["in one piece", "later"])
 def test_a_response_that_was_not_requested_answers_no_other_request(pause: float, run: Run) -> None:
     async def twice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -290,9 +290,8 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
                 response.stream = _Events(response.stream, check, ask)
             elif request.method == "POST" and response.status_code == 200:
-                response.stream = _Answer(
-                    response.stream, check.request_id if check else _id_of(request), ask
-                )
+                id_ = check.request_id if check is not None else await _id_of(request)
+                response.stream = _Answer(response.stream, id_, ask)
             else:
                 response.stream = _Limited(response.stream)
             if request.method == "GET" and _has_session(request):
@@ -517,8 +516,10 @@ def _documents(body: bytes) -> Iterator[dict[str, Any]]:
             yield document
 
 
-def _id_of(request: httpx2.Request) -> Any:
+async def _id_of(request: httpx2.Request) -> Any:
     """Return the id of a request that is no call, such as the probe; None if it has none."""
+    # After a redirect, the client has it as a stream only.
+    await request.aread()
     return next((document.get("id") for document in _documents(request.content)), None)
 
 
