@@ -54,7 +54,7 @@ TABLE: Mapping[str, str] = {
     **{
         f"{act}_{kind}": "administrators"
         for act in ("create", "change", "remove")
-        for kind in ("loadout", "sub_app")
+        for kind in ("loadout", "sub_app", "gate_rule")
     },
     "create_category": "administrators",
     "remove_category": "administrators",

@@ -27,6 +27,7 @@ def test_a_row_is_found_by_its_natural_key_which_is_its_text(model: type[naming.
     models.AgentSession.objects.create(agent=ada, key="s")
     models.PluginState.objects.create(namespace="kb", key="seen")
     models.Listing.objects.create(plugin=models.Plugin.objects.get())
+    models.GateRule.objects.create(key="no_shell")
     row = model.objects.first()
     assert row is not None
 
