@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTES = "RELEASE_NOTES.md"
 # A file of each kind that the server reads from its package.
 _NEEDED = ("assets/templates/base.html", "assets/static/css/", "assets/fixtures/demo.yaml", "py.typed")
+# How a module, a message and a page name a document.
+_POINTER = re.compile(r"""\bdocs/([\w/-]+\.md)|\bdocument\("([^"]+)"\)|'web:document' '([^']+)'""")
 
 
 def release_notes(changelog: str, version: str) -> str:
@@ -44,10 +46,22 @@ def problems(wheel: Path, version: str) -> list[str]:
         names = archive.namelist()
         [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
         stated = email.message_from_bytes(archive.read(metadata))
+        pointers = {
+            document: name
+            for name in names
+            if name.startswith("toolbelt/") and name.endswith((".py", ".html"))
+            for found in _POINTER.findall(archive.read(name).decode())
+            for document in filter(None, found)
+        }
     found = [
         f"It has no {needed}."
         for needed in _NEEDED
         if not any(f"toolbelt/{needed}" in name for name in names)
+    ]
+    found += [
+        f"{name} points to {document}, which it does not have."
+        for document, name in sorted(pointers.items())
+        if f"toolbelt/assets/docs/{document}" not in names
     ]
     if stated["Version"] != version:
         found.append(f"Its version is {stated['Version']}.")

@@ -147,6 +147,8 @@ def test_the_demo_serves_login_calls_and_switches(installation: Installation) ->
         page = log_in(client, PASSWORD)
         assert page.status_code == 200
         assert client.get(re.search(r'href="(/static/css/base[^"]*)"', page.text)[1]).status_code == 200  # type: ignore[index]
+        document = client.get("/help/documents/how-to/run-in-production.md")
+        assert (document.status_code, "Run Toolbelt in production" in document.text) == (200, True)
         issued = installation.run("token", "issue", "--agent", "assistant", TOOLBELT_ENV_FILE=".demo.env")
         token = re.search(r"tb_\S+", issued.stdout)
         assert token is not None, issued

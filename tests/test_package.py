@@ -41,6 +41,9 @@ def test_a_wheel_with_flaws_is_named_with_each(tmp_path: Path) -> None:
     wheel = tmp_path / "x-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("toolbelt/py.typed", "")
+        archive.writestr("toolbelt/a.py", '"""A (docs/a.md)."""\nlocations.document("how-to/b.md")\n')
+        archive.writestr("toolbelt/assets/templates/c.html", "{% url 'web:document' 'c.md' %}")
+        archive.writestr("toolbelt/assets/docs/a.md", "")
         archive.writestr("toolbelt/assets/static/css/a.css", "")
         archive.writestr("toolbelt/assets/fixtures/demo.yaml", "")
         archive.writestr(
@@ -50,6 +53,8 @@ def test_a_wheel_with_flaws_is_named_with_each(tmp_path: Path) -> None:
         )
     assert package.problems(wheel, "2") == [
         "It has no assets/templates/base.html.",
+        "toolbelt/assets/templates/c.html points to c.md, which it does not have.",
+        "toolbelt/a.py points to how-to/b.md, which it does not have.",
         "Its version is 1.",
         "It states no Requires-Python.",
         "Its base requires mcp<3,>=2.3.",

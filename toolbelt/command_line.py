@@ -40,6 +40,7 @@ _VARIABLES = frozenset(
     }
 )
 _HOME_VARIABLE = "TOOLBELT_HOME"
+_SETTINGS_PAGE = locations.document("reference/environment.md")
 # The management commands that run until they are stopped, and log what happens.
 _SERVERS = frozenset({"runserver", "run_schedule", "serve"})
 
@@ -116,7 +117,7 @@ def _require_settings_as_json() -> None:
             "level": "problem",
             "code": "settings",
             "message": str(error),
-            "way_out": "Set these variables; docs/reference/environment.md explains all of them.",
+            "way_out": f"Set these variables; {_SETTINGS_PAGE} explains all of them.",
         }
         print(json.dumps({"ok": False, "version": toolbelt.__version__, "findings": [finding]}, indent=2))  # noqa: T201
         sys.exit(1)
@@ -220,7 +221,7 @@ def init(arguments: Sequence[str]) -> None:
     try:
         _write_settings(
             draft,
-            "The installation's settings. docs/reference/environment.md explains all variables.",
+            f"The installation's settings. {_SETTINGS_PAGE} explains all variables.",
             settings,
         )
         _set_up(draft.name)

@@ -19,8 +19,15 @@ _PACKAGE = Path(__file__).resolve().parent
 _INSTALLED = _PACKAGE / "assets"
 
 IS_CHECKOUT = not _INSTALLED.is_dir()
-# The directory of ``templates``, ``static`` and ``fixtures``.
+# The directory of ``docs``, ``templates``, ``static`` and ``fixtures``.
 ASSETS = _PACKAGE.parent if IS_CHECKOUT else _INSTALLED
+# The directory of the documents.
+DOCUMENTS = ASSETS / "docs"
+
+
+def document(name: str) -> str:
+    """Return the path of a document, such as ``reference/errors.md``, for a message: where its reader has it."""
+    return f"docs/{name}" if IS_CHECKOUT else str(DOCUMENTS / name)
 
 
 def home() -> Path:

@@ -31,6 +31,8 @@ PARTS = 4
 # The paths of every page by the name of its URL: one, or more if they show something of different structure.
 PAGES: Mapping[str, tuple[str, ...]] = {
     "home": ("/",),
+    "document": ("/help/documents/reference/commands.md",),
+    "documents": ("/help/documents/",),
     "help": ("/help/",),
     "search": ("/search/", "/search/?q=turn+off+slack+for+assistant"),
     "flip": ("/flip/?agent=assistant&key=team_chat&on=off",),

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db
 # URLs that respond without a login.
 OPEN = {"web:login", "admin:login", "healthz", "readyz"}
 SAMPLES = {
+    "document": "concepts.md",
     "agent": "ada",
     "toolkit": "issues",
     "tool": "shell",

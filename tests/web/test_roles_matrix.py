@@ -47,6 +47,8 @@ TABLE: Mapping[str, str] = {
     "change_density": "every user",
     "save_view": "every user",
     "delete_view": "every user",
+    "document": "every user",
+    "documents": "every user",
     "help": "every user",
     "agents": "every user",
     "agent_access": "every user",

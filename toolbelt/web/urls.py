@@ -11,6 +11,7 @@ from toolbelt.web import (
     audit,
     bulk,
     connect,
+    documents,
     help,  # noqa: A004
     home,
     import_export,
@@ -71,6 +72,8 @@ urlpatterns = [
     path("account/time-zone/", account.change_time_zone, name="change_time_zone"),
     path("account/density/", account.change_density, name="change_density"),
     path("help/", help.page, name="help"),
+    path("help/documents/", documents.page, name="documents"),
+    path("help/documents/<path:document>", documents.page, name="document"),
     path("status/", status.page, name="status"),
     path("agents/", agents.listing, name="agents"),
     # Not under agents/, where an agent may be named "new".

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core import checks
 
 import toolbelt
+from toolbelt import locations
 from toolbelt.control.doctor import configuration, database, findings, machine, options, people
 from toolbelt.core import addresses, errors, texts
 from toolbelt.management import server_findings, terminal
@@ -19,6 +20,8 @@ from toolbelt.runtime import plugins
 
 # Django's own checks about what TOOLBELT_INSECURE_HTTP turns off; toolbelt.W001 says the same in one sentence.
 _CONSEQUENCES_OF_PLAIN_HTTP = frozenset({"security.W004", "security.W008", "security.W012", "security.W016"})
+# Explains the system checks.
+_CHECKS = locations.document("reference/errors.md")
 
 
 class Command(terminal.Command):
@@ -97,8 +100,7 @@ def _system_checks(*, with_database: bool) -> Iterator[findings.Finding]:
         yield findings.Finding(
             code=message.id or "check",
             message=message.msg,
-            way_out=message.hint
-            or "docs/reference/errors.md explains this check, or Django's documentation.",
+            way_out=message.hint or f"{_CHECKS} explains this check, or Django's documentation.",
         )
 
 

@@ -53,6 +53,7 @@ _PAGES = (
     _Page("System status", "status", "health version admin", is_for_staff=True),
     _Page("Your account", "account", "password theme permissions"),
     _Page("Help & shortcuts", "help", "keyboard rules glossary"),
+    _Page("Documents", "documents", "documentation manual guide how-to reference"),
     _Page("New agent", "new_agent", "create add", permission="toolbelt.add_agent"),
     _Page("New toolkit", "new_toolkit", "create add", permission="toolbelt.add_toolkit"),
     _Page("New loadout", "new_loadout", "create add", permission="toolbelt.add_loadout"),
