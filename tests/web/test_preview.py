@@ -10,12 +10,15 @@ from django.test import Client
 
 from tests import factories
 from tests.web import dashboard
+from toolbelt.control.access import switches
+from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
 from toolbelt.core.rules import reasons
 from toolbelt.runtime import calls, surfaces
 from toolbelt.runtime.surfaces import rendering
 from toolbelt.store import clock, context_use
 from toolbelt.testing import OPERATOR
+from toolbelt.web import conversation_preview
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -266,3 +269,40 @@ def test_an_agent_that_received_more_context_saved_none(operator: Client) -> Non
     context_use.add_all([context_use.Use("ada", clock.now().date(), 1, 1200, 1000)])
 
     assert "No less context: ~1.2k instead of ~1.0k tokens" in dashboard.text(operator.get(PREVIEW))
+
+
+def test_a_conversation_shows_its_start_and_what_each_later_change_appends(operator: Client) -> None:
+    switches.flip(OPERATOR, "ada", "issues", False)
+    switches.flip(OPERATOR, "ada", "research", True)
+    page = open_page(operator, view="conversation")
+    start, *changes = page.conversation.parts
+    assert json.loads(start.text)["system"]
+    assert "github__issue_read" in [tool["name"] for tool in json.loads(start.text)["tools"]]
+    off, on = (json.loads(part.text)["messages"][0]["content"] for part in changes[-2:])
+    assert {block["type"] for block in off} == {"tool_removal", "text"}
+    assert {block["type"] for block in on} == {"tool_addition", "text"}
+    assert changes[-1].title.endswith("turned on research")
+    assert changes[-1].tokens > 0
+    html = dashboard.text(operator.get(PREVIEW, {"view": "conversation"}))
+    assert "A new tool is defined where it was added; one that is turned off is withdrawn." in html
+
+
+@pytest.mark.parametrize("model", conversation_preview.MODELS)
+def test_every_model_has_a_preview_of_its_conversation(operator: Client, model: str) -> None:
+    switches.flip(OPERATOR, "ada", "issues", False)
+    page = open_page(operator, view="conversation", model=model)
+    assert not page.conversation.problem
+    assert "github__issue_read" in page.conversation.parts[-1].text
+    assert [choice.value for choice in page.models if choice.chosen] == [model]
+
+
+def test_a_chosen_version_is_the_start_of_the_conversation(operator: Client) -> None:
+    first = switches.flip(OPERATOR, "ada", "issues", False)
+    switches.flip(OPERATOR, "ada", "research", True)
+    agents.edit(OPERATOR, "ada", {"title": "Ada"})
+    page = open_page(operator, view="conversation", at=str(first.entry))
+    start, on, titled = page.conversation.parts
+    assert "github__issue_read" not in [tool["name"] for tool in json.loads(start.text)["tools"]]
+    assert "research" in on.title
+    assert titled.text == ""
+    assert page.past is None

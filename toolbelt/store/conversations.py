@@ -177,7 +177,8 @@ def latest(agent: str, maximum: int) -> list[Conversation]:
     # All of a session; of the others, all, because their chains may begin alike. The latest, if there are too many.
     rows = stored.filter(session__in={row.session for row in chosen}).order_by("-at")[:MAX_ROWS]
     by_chain = {
-        (row.session, row.chain): row for row in sorted(rows, key=lambda row: row.entry, reverse=True)
+        (row.session, row.chain): row
+        for row in sorted(rows, key=lambda row: (row.at, row.entry), reverse=True)
     }
     return [
         Conversation(

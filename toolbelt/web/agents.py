@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from toolbelt.control import impacts
 from toolbelt.control.access import access_index
 from toolbelt.control.agents import agents
 from toolbelt.control.people import rights
@@ -242,6 +243,14 @@ class Header(pieces.View):
         self.last_change = audit_words.LastChange(summary.last, may_undo, stored) if summary.last else None
         self.problem = problem_label(summary.inventory)
         self.budget = model_panel.meter(spent)
+
+
+class PageHeader(Header):
+    """The header of an agent's pages, with its live conversations."""
+
+    def __init__(self, summary: queries.Summary, *, may_undo: bool = False) -> None:
+        super().__init__(summary, may_undo=may_undo)
+        self.live = impacts.of_agents([self.key])
 
 
 def profile(agent: values.Agent, loadout: str) -> str:

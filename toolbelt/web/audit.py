@@ -275,7 +275,7 @@ class _HistoryPage(Log):
 
     def __init__(self, request: http.Request, agent: str) -> None:
         criteria = filters.read(AuditLog(request.GET))
-        self.agent = agents.Header(queries.summary(agent))
+        self.agent = agents.PageHeader(queries.summary(agent))
         super().__init__(request, criteria, agent)
         keys = filter(None, queries.logged_values("key", agent))
         self.keys = pieces.choices(keys, criteria["key"], "Any toolkit or tool")

@@ -106,7 +106,7 @@ class _Page(pieces.Page):
         names = [way.name for group in ways.values() for way in group]
         may_see_tokens = rights.may_read(user, "api_token")
         prefix = issued.token.prefix if issued else request.GET.get("token", "")
-        self.agent = agents.Header(settings.summary)
+        self.agent = agents.PageHeader(settings.summary)
         self.ways = ways
         self.chosen = chosen if chosen in names else names[0]
         self.issued = issued

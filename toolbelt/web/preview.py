@@ -22,7 +22,7 @@ from toolbelt.core.rules import resolution
 from toolbelt.runtime import surfaces
 from toolbelt.runtime.records import context_use
 from toolbelt.runtime.surfaces import rendering
-from toolbelt.web import agents, connect
+from toolbelt.web import agents, connect, conversation_preview
 from toolbelt.web.compare import view_model as compare
 from toolbelt.web.kit import (
     audit_words,
@@ -42,7 +42,13 @@ MAX_SESSIONS = 20
 MAX_MOMENTS = 20
 # The most tools on a page of the list.
 TOOLS_AT_ONCE = 200
-_VIEWS = {"tools": "Tools", "policy": "Policy", "json": "Provider JSON", "why": "Why?"}
+_VIEWS = {
+    "tools": "Tools",
+    "policy": "Policy",
+    "json": "Provider JSON",
+    "conversation": "Conversation",
+    "why": "Why?",
+}
 _SUBAGENTS: dict[str, str] = {"": "The agent", **{kind: f"Subagent: {kind}" for kind in values.KINDS}}
 _FORMATS = {
     "openai_chat": "OpenAI Chat",
@@ -65,6 +71,9 @@ class Question(forms.Form):
     subagent = forms.ChoiceField(required=False, choices=[(kind, kind) for kind in values.KINDS])
     view = forms.ChoiceField(required=False, choices=list(_VIEWS.items()))
     format = forms.CharField(required=False, max_length=40)
+    model = forms.ChoiceField(
+        required=False, choices=[(name, model.label) for name, model in conversation_preview.MODELS.items()]
+    )
     tool = forms.CharField(required=False, max_length=64)
     at = forms.CharField(required=False, max_length=40)
     offset = fields.Offset()
@@ -91,13 +100,21 @@ class _Page(pieces.Page):
         query = {
             key: criteria[key] for key in ("message", "session", "request", "subagent", "at") if criteria[key]
         }
-        self.agent = agents.Header(summary)
+        self.agent = agents.PageHeader(summary)
         self.why_url = f"{request.path}?{urlencode({**query, 'view': 'why'})}"
         self.subagents = pieces.choices(_SUBAGENTS, criteria["subagent"])
         self.views = pieces.choices(_VIEWS, self.view)
         # The best known formats come first, then all others.
         self.formats = pieces.choices(
             {name: _FORMATS.get(name, name) for name in (*_FORMATS, *rendering.FORMATS)}, form
+        )
+        model = criteria["model"] or next(iter(conversation_preview.MODELS))
+        labels = {name: known.label for name, known in conversation_preview.MODELS.items()}
+        self.models = pieces.choices(labels, model)
+        self.conversation = (
+            conversation_preview.Conversation(current, model, version, criteria["subagent"] or None)
+            if self.view == "conversation"
+            else None
         )
         self.sessions = session_changes.page(agent, limit=MAX_SESSIONS).sessions
         self.moments = tuple(_moment_choices(agent, criteria["at"]))
@@ -114,7 +131,7 @@ class _Page(pieces.Page):
         self.pages = part.pages(criteria, request.path) if self.view == "tools" else None
         self.past = (
             _Past(past, self.view, form, criteria, current, version)
-            if past is not None and version is not None
+            if past is not None and version is not None and self.conversation is None
             else None
         )
 

@@ -13,12 +13,10 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_POST, require_safe
 
-from toolbelt.control import impacts
 from toolbelt.control.agents import session_changes
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries, told_conversations
 from toolbelt.core import agents as values
-from toolbelt.core import effects
 from toolbelt.core import sessions as conversations
 from toolbelt.web import agents
 from toolbelt.web.call_log import views as calls
@@ -85,13 +83,12 @@ class _Page(pieces.Page):
         stored = session_changes.page(agent, offset=offset, limit=paging.PAGE_SIZE, **period)
         part = paging.Part(items=stored.sessions, offset=offset, total=stored.total, size=paging.PAGE_SIZE)
         initial, may_see_calls = summary.agent.initial_toolkits, rights.may_read(request.user, "call_record")
-        self.agent = agents.Header(summary)
+        self.agent = agents.PageHeader(summary)
         self.sessions = tuple(_Line(summary.agent, each, may_see_calls) for each in stored.sessions)
         self.period = periods.Choices(criteria, any_label="Any time")
         self.is_filtered = bool(periods.address_parameters(criteria))
         self.initial = initial
         self.conversations = tuple(map(_Conversation, told_conversations.of(agent)))
-        self.live = impacts.by_agent([agent]).get(agent, effects.NO_CONVERSATIONS)
         self.loadable = summary.inventory.loadable
         self.may_discover = summary.access.may_load
         self.matches = f"{words.counted(stored.total, 'session')}, most recently changed first"
@@ -115,7 +112,7 @@ class _Told(pieces.View):
 
     def __init__(self, entry: told_conversations.Entry) -> None:
         told = entry.told
-        self.when, self.by = told.at, words.listing(entry.by)
+        self.when, self.by, self.tokens = told.at, words.listing(entry.by), told.tokens
         parts = [
             f"{label} {words.listing(tuple(told.changes[kind]))}"
             for kind, label in _KINDS.items()

@@ -255,7 +255,7 @@ class _Page(pieces.Page):
             initial = Settings.initial_of(stored)
             form, seen = Settings(initial, name=agent, initial=initial), settings.entry
         form.set_choices(settings.surface.resolution.context.catalog)
-        self.agent = agents_page.Header(settings.summary)
+        self.agent = agents_page.PageHeader(settings.summary)
         self.subagents = tuple(subagents.compare(settings.surface.resolution))
         self.form = form
         self.seen = json.dumps(seen, ensure_ascii=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -137,3 +138,10 @@ def test_the_sessions_page_shows_the_badge_and_what_was_told(admin_client: Clien
     assert "appends" in html
     assert "1 live conversation: 1 continues." in html
     assert "may call kb__find, kb__read" in html
+    assert re.search(r"may call kb__find, kb__read; [^<]*</?[^>]*>~\d+ tokens", html) is not None
+    for tab in ("", "preview/", "history/", "connect/", "settings/"):
+        head = dashboard.text(admin_client.get(f"/agents/ada/{tab}"))
+        assert re.search(r'class="mark accent"[^>]*>appends<', head), tab
+        assert ">rewrites<" not in head
+    calls.run("ada", "list_toolkits", {}, session="s3")
+    assert ">rewrites<" in dashboard.text(admin_client.get("/agents/ada/"))

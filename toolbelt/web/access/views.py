@@ -166,7 +166,12 @@ class _Changed(pieces.Page):
         model: model_panel.Panel,
     ) -> None:
         tools, sections = (request.POST.get(name, "").split() for name in ("tools", "sections"))
-        self.agent, self.model, self.notice = _header(request, access), model, notice
+        may_undo = _may_undo(request, access)
+        self.agent, self.model, self.notice = (
+            agents.Header(access.summary, may_undo=may_undo),
+            model,
+            notice,
+        )
         groups = tool_sections.groups(access)
         self.sections = [tool_sections.Section(access, group) for group in groups if group.id in sections]
         self.rows = tool_sections.rows(access, sorted({*tools} & access.catalog.tools.keys()))
@@ -175,9 +180,8 @@ class _Changed(pieces.Page):
         self.revision = access.revision
 
 
-def _header(request: http.Request, access: queries.Access) -> agents.Header:
-    may_undo = audit_words.may_undo_quickly(request.user, access.last)
-    return agents.Header(access.summary, may_undo=may_undo)
+def _may_undo(request: http.Request, access: queries.Access) -> bool:
+    return audit_words.may_undo_quickly(request.user, access.last)
 
 
 def as_of(response: HttpResponse, agent: str, revision: int) -> HttpResponse:
@@ -194,7 +198,7 @@ class _Page(pieces.Page):
 
     def __init__(self, request: http.Request, access: queries.Access, criteria: Mapping[str, Any]) -> None:
         self.notice, change = (None, None) if request.htmx.target else responses.pop_notice(request)
-        self.agent = _header(request, access)
+        self.agent = agents.PageHeader(access.summary, may_undo=_may_undo(request, access))
         self.filter = _Filter(request, access, criteria)
         self.query = urlencode(_address(criteria))
         self.model = model_panel.Panel(access.surface, criteria["message"], change)
