@@ -16,6 +16,7 @@ from tests.front.conftest import Request, Server
 from tests.store.conftest import Process
 from toolbelt.control.access import switches
 from toolbelt.control.agents import agents
+from toolbelt.control.catalog import blocking
 from toolbelt.control.people import tokens
 from toolbelt.runtime import calls
 from toolbelt.runtime.surfaces import prepared_answers
@@ -122,6 +123,23 @@ def test_a_prepared_answer_ends_a_temporary_switch_on_time(server, ada):
         assert (after.status, tools(after), tools(again)) == (200, [], [])
         server.warm(request)
         assert (server.ask(request).by_django, tools(server.ask(request))) == (False, [])
+
+
+def test_a_prepared_answer_ends_a_block_on_time(server, ada):
+    request = Request(token=ada)
+    noon = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
+    with clock.stopped(noon):
+        switches.flip(SETUP.replace(confirm=True), "ada", "reading", True)
+        blocking.set_blocked(SETUP, "toolkit", "reading", True, ends=noon + dt.timedelta(hours=2))
+        server.warm(request)
+        before = server.ask(request)
+        assert (before.by_django, tools(before)) == (False, [])
+    with clock.stopped(noon + dt.timedelta(hours=2)):
+        stale = Request(token=ada, headers={"If-None-Match": before.header("etag")})
+        after, again = server.ask_each(stale, request)
+        assert (after.status, tools(after), tools(again)) == (200, ["kb__find", "kb__read"], tools(after))
+        server.warm(request)
+        assert (server.ask(request).by_django, tools(server.ask(request))) == (False, tools(after))
 
 
 def test_a_change_written_in_sql_appears_in_the_next_answer(server, ada):

@@ -1,5 +1,6 @@
 """Tests that tools, toolkits and plugins are blocked and unblocked on the command line."""
 
+import datetime as dt
 import io
 
 import pytest
@@ -8,6 +9,7 @@ from django.core.management import CommandError, call_command
 from tests.control.conftest import operator, stored
 from toolbelt.control.catalog import entries
 from toolbelt.control.reports import queries
+from toolbelt.store import clock
 
 __all__ = ["operator", "stored"]
 pytestmark = pytest.mark.usefixtures("stored")
@@ -70,3 +72,31 @@ def test_a_name_of_several_kinds_needs_its_kind(operator: object) -> None:
 def test_an_unknown_target_names_near_ones(target: str, message: str) -> None:
     with pytest.raises(CommandError, match=message):
         run("block", target)
+
+
+def test_a_block_may_end() -> None:
+    with clock.stopped(dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)):
+        assert run("block", "reading", "--until", "2031-05-04T14:00:00Z")[:2] == [
+            "Toolkit reading is blocked for everyone until 2031-05-04 14:00 UTC.",
+            "bob loses 2 tools.",
+        ]
+        assert run("block", "reading", "--until", "2031-05-04T14:00:00Z") == [
+            "No changes: toolkit reading is already blocked for everyone until 2031-05-04 14:00 UTC."
+        ]
+        assert run("block", "reading", "--until", "2031-05-04T15:00:00Z")[:2] == [
+            "Toolkit reading is blocked for everyone until 2031-05-04 15:00 UTC.",
+            "Before, it was blocked until 2031-05-04 14:00 UTC.",
+        ]
+        assert run("block", "reading")[0] == "Toolkit reading is blocked for everyone."
+        with pytest.raises(CommandError, match="already blocked, without an end"):
+            run("block", "reading", "--until", "2031-05-04T15:00:00Z")
+        with pytest.raises(CommandError, match="in the past"):
+            run("block", "clock", "--until", "2031-05-04T11:00:00Z")
+
+
+def test_a_block_for_a_while_ends_then() -> None:
+    run("block", "reading", "--for", "90m")
+    end = dt.datetime.fromisoformat(entries.read("toolkit", "reading")["block_ends"])
+    assert dt.timedelta(minutes=89) < end - clock.now() <= dt.timedelta(minutes=90)
+    with clock.stopped(end):
+        assert run("unblock", "reading") == ["No changes: toolkit reading is already not blocked."]

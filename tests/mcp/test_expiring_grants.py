@@ -1,4 +1,6 @@
-"""Tests that a tool disappears the moment its grant expires, without a write, over HTTP and MCP."""
+"""Tests that a tool disappears the moment its grant expires, and returns the moment its block ends, without a write,
+over HTTP and MCP.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,7 @@ from tests.mcp.conftest import run as serve
 from tests.mcp.streaming import is_quiet, read_opening
 from toolbelt import models
 from toolbelt.control.access import switches
+from toolbelt.control.catalog import blocking
 from toolbelt.control.people import tokens
 from toolbelt.mcp import protocol
 from toolbelt.store import clock
@@ -109,6 +112,41 @@ def test_only_streams_of_the_agent_are_notified_when_the_grant_expires(
                 answer = await endpoint.asend(client.request("tools/list"))
                 assert not LENT & {tool["name"] for tool in answer.result["tools"]}
                 assert await is_quiet(his)
+                assert await is_quiet(hers)
+                assert await sync_to_async(revision_number)() == number
+
+    serve(main)
+
+
+def test_a_tool_is_listed_and_called_again_when_its_block_ends(client: Client):
+    switches.flip(SETUP, "ada", "reading", True)
+    blocking.set_blocked(SETUP, "toolkit", "reading", True, ends=TWO)
+    number = revision_number()
+    with clock.stopped(TWO - SECOND):
+        for _ in range(2):
+            assert not LENT & set(client.names())
+            assert client.call("kb__find", {}).is_unknown
+    with clock.stopped(TWO):
+        for _ in range(2):
+            assert set(client.names()) >= LENT
+            assert "toolbelt/refusal" not in client.call("kb__find", {}).result.get("_meta", {})
+    assert revision_number() == number
+
+
+def test_streams_of_its_agents_are_notified_when_a_block_ends(client: Client):
+    switches.flip(SETUP, "ada", "reading", True)
+    blocking.set_blocked(SETUP, "toolkit", "reading", True, ends=TWO)
+    number = revision_number()
+
+    async def main() -> None:
+        endpoint = client.endpoint
+        async with endpoint.serving(), endpoint.open(client.listening()) as hers:
+            await read_opening(hers, client.version)
+            assert await is_quiet(hers)
+            with clock.stopped(TWO):
+                assert (await hers.message())["method"] == protocol.LIST_CHANGED
+                answer = await endpoint.asend(client.request("tools/list"))
+                assert {tool["name"] for tool in answer.result["tools"]} >= LENT
                 assert await is_quiet(hers)
                 assert await sync_to_async(revision_number)() == number
 

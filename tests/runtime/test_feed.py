@@ -205,3 +205,27 @@ def test_an_expiring_grant_notifies_followers_without_a_write(stored):
 
     assert following.run(scenario) == [["ada"], True]
     assert numbers[0] == numbers[1]
+
+
+@pytest.mark.parametrize("model", [models.Plugin, models.Toolkit, models.Tool])
+def test_an_ending_block_notifies_all_followers_without_a_write(stored, model):
+    soon: list[dt.datetime] = []
+
+    def block() -> None:
+        soon.append(dt.datetime.now(dt.UTC) + dt.timedelta(seconds=0.3))
+        model.objects.update(blocked=True, block_ends=soon[0])
+
+    def look() -> None:
+        assert surfaces.ask("ada").resolution.decision("kb__find").code != "blocked"
+        assert model.objects.filter(blocked=True).exists()
+
+    async def scenario() -> list[Any]:
+        async with feed.changes("ada") as ada:
+            await concurrently.do(block)
+            changes = await following.next_change(ada)
+            while dt.datetime.now(dt.UTC) < soon[0]:
+                changes = await following.next_change(ada)
+            await concurrently.do(look)
+            return changes
+
+    assert following.run(scenario) == ["catalog"]

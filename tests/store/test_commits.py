@@ -92,10 +92,13 @@ def test_a_wait_ends_with_a_commit_or_a_timeout():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_end_times_of_grants_are_listed_by_agent_earliest_first():
+def test_ends_of_grants_and_blocks_are_listed_earliest_first():
     factories.everything()
     models.ToolkitSwitch.objects.update(ends="2031-01-01T10:00:00.5Z")
     models.ToolOverride.objects.update(ends="2030-01-01T10:00:00Z")
+    models.Tool.objects.update(blocked=True, block_ends="2032-01-01T10:00:00Z")
+    models.Toolkit.objects.update(blocked=True, block_ends="2033-01-01T10:00:00Z")
+    models.Plugin.objects.update(blocked=True, block_ends="2032-01-01T10:00:00Z")
 
     async def scenario(watch: commits.Watch) -> list[tuple[str, str]]:
         return [(at.isoformat(), key) for at, key in (await watch.read()).ends]
@@ -103,6 +106,8 @@ def test_end_times_of_grants_are_listed_by_agent_earliest_first():
     assert run_watching(scenario) == [
         ("2030-01-01T10:00:00+00:00", "ada"),
         ("2031-01-01T10:00:00.500000+00:00", "ada"),
+        ("2032-01-01T10:00:00+00:00", commits.CATALOG),
+        ("2033-01-01T10:00:00+00:00", commits.CATALOG),
     ]
 
 
@@ -177,6 +182,9 @@ def _make(file: Path, stamp: str = "s") -> None:
         CREATE TABLE toolbelt_agent (id, key);
         CREATE TABLE toolbelt_toolkitswitch (agent_id, ends);
         CREATE TABLE toolbelt_tooloverride (agent_id, ends);
+        CREATE TABLE toolbelt_plugin (block_ends);
+        CREATE TABLE toolbelt_toolkit (block_ends);
+        CREATE TABLE toolbelt_tool (block_ends);
     """)
     database.execute("INSERT INTO toolbelt_revision VALUES (1, 7, 7, ?)", [stamp])
     database.commit()

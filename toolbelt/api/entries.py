@@ -117,7 +117,7 @@ def _router(kind: belts.KindName) -> ninja.Router:
 
             def act(write: writing.Write) -> writing.Change:
                 seen = {**whole, **(body.was or {})}
-                if "blocked" in body.changes.root and kind in blocking.KINDS:
+                if kind in blocking.KINDS and not blocking.FIELDS.isdisjoint(body.changes.root):
                     return blocking.change(write, kind, name, body.changes.root, was=seen)
                 return entries.change(write, kind, name, body.changes.root, was=seen)
 

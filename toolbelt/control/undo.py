@@ -192,6 +192,7 @@ _ALTERNATIVES = {
     "session.evict": "the agent can load its tools again",
     "switch.end": "set the switch again",
     "override.end": "set the override again",
+    "block.end": "block it again",
 }
 # An operator retires and restores what no plugin lists.
 _OWN_RETIREMENT = frozenset({"tool.retire", "tool.restore"})
@@ -200,6 +201,7 @@ _Undo = Callable[[writing.Write, audit.Entry], writing.Change]
 _UNDO: dict[str, _Undo] = {
     "switch.end": _refuse,
     "override.end": _refuse,
+    "block.end": _refuse,
     "switch": _switched,
     "override": _switched,
     "create": _created,

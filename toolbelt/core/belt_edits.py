@@ -15,8 +15,8 @@ def apply_edit(
 ) -> dict[str, Any]:
     """Return the belt after an edit; an entry with a new key or name is appended.
 
-    Switches and overrides that have expired by ``now`` are applied first, as every writer does. A switch that changes
-    without a new expiry has none.
+    Switches, overrides and blocks that have expired by ``now`` are applied first, as every writer does. A switch that
+    changes without a new expiry has none, and neither has a block.
     """
     after = copy.deepcopy(dict(document))
     for section, changes in entries.items():
@@ -31,6 +31,11 @@ def apply_edit(
                 _apply_expired(match, now)
                 if "tools_config" in change and "ends" not in change:
                     match["ends"] = _remaining_ends(match, change["tools_config"] or {})
+            if _has_ended(match.get("block_ends"), now):
+                match.pop("blocked", None)
+                match.pop("block_ends", None)
+            if "blocked" in change:
+                match.pop("block_ends", None)
             match.update(copy.deepcopy(change))
     return after
 
@@ -53,10 +58,14 @@ def _name(entry: Mapping[str, Any]) -> Any:
 
 def _apply_expired(entry: dict[str, Any], now: datetime | None) -> None:
     for key, end in list(entry["ends"].items()):
-        at = grants.parse_time(end.get("at"))
-        if now is not None and at is not None and at <= now:
+        if _has_ended(end.get("at"), now):
             del entry["ends"][key]
             entry["tools_config"][key] = end.get("then")
+
+
+def _has_ended(end: Any, now: datetime | None) -> bool:
+    at = grants.parse_time(end)
+    return now is not None and at is not None and at <= now
 
 
 def _remaining_ends(entry: Mapping[str, Any], requested: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,8 @@ A catalog is compiled once per revision and then only read. Schemas stay text un
 
 from __future__ import annotations
 
+import bisect
+import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -85,6 +87,7 @@ DENIED_RISKS: tuple[DeniedRisk, ...] = ("writes", "destructive", "unstated")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
     """An installed provider of tools. ``active`` is set by the operator, ``status`` by the process that loads it.
+    ``block_ends`` is when its block ends (None: never).
 
     ``upstream`` is the JSON of the connection (:mod:`toolbelt.core.connections`) of an MCP server. The synchronization
     with installed code sets ``in_code``. A plugin with neither is the client's: the agent's own program runs its tools,
@@ -106,6 +109,7 @@ class Plugin:
     active: bool = True
     trusted: bool = False
     blocked: bool = False
+    block_ends: datetime | None = None
     upstream: str = ""
     in_code: bool = False
     declared_by: tuple[str, ...] = ()
@@ -158,6 +162,7 @@ class Tool:
     annotations: str = ""
     policy: str = ""
     blocked: bool = False
+    block_ends: datetime | None = None
     retired: bool = False
     seen: bool = True
     approved: str = ""
@@ -220,11 +225,25 @@ class Toolkit:
     triggers: tuple[Trigger, ...] = ()
     examples: str = ""
     blocked: bool = False
+    block_ends: datetime | None = None
 
     def in_order(self, tools: Iterable[str]) -> tuple[str, ...]:
         """Return those of the tools that are members, in the members' order."""
         keys_ = set(tools)
         return tuple(member.tool for member in self.members if member.tool in keys_)
+
+
+def as_of(value: _Value, now: datetime) -> _Value:
+    """Return a plugin, a tool or a toolkit as it is at ``now``: unblocked if its block has ended by then. Anything else
+    is returned unchanged.
+    """
+    if (
+        isinstance(value, (Plugin, Tool, Toolkit))
+        and value.block_ends is not None
+        and value.block_ends <= now
+    ):
+        return dataclasses.replace(value, blocked=False, block_ends=None)
+    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -344,7 +363,8 @@ class Catalog:
     computed from this catalog (loadout views, definitions, policy sections). ``code`` holds the hooks of toolkits in
     code; use :meth:`hooks`. ``purges`` are the numbers of the latest purges, by what must leave every conversation:
     ``tool fetch``, ``toolkit kb``. ``count_tokens`` counts the tokens of a policy text or a search result; without it,
-    policies cost nothing.
+    policies cost nothing. ``block_ends`` are the times at which blocks end, the first first. Because the core has no
+    clock, ended blocks stay here until :meth:`as_of` is called with a time.
     """
 
     number: int
@@ -367,6 +387,7 @@ class Catalog:
     with_options: frozenset[str]
     with_own_policy: frozenset[str]
     with_invalid_schema: frozenset[str]
+    block_ends: tuple[datetime, ...] = ()
     code: toolkit_hooks.HooksByToolkit = field(default_factory=dict)
     purges: Mapping[str, int] = field(default_factory=dict)
     count_tokens: Callable[[str], int] | None = None
@@ -381,6 +402,15 @@ class Catalog:
     def tool_count(self) -> int:
         """The number of tools, including retired ones; prompts, resources and so on do not count."""
         return len(self.tools) - len(self.non_tools)
+
+    def as_of(self, now: datetime) -> Catalog:
+        """Return the catalog as it is at ``now``, without the blocks that have ended by then; its stamp says so."""
+        ended = bisect.bisect_right(self.block_ends, now)
+        return _after(self, self.block_ends[ended - 1]) if ended else self
+
+    def next_end(self) -> datetime | None:
+        """Return when the next block ends."""
+        return self.block_ends[0] if self.block_ends else None
 
     def in_order(self, toolkits: Iterable[str]) -> list[Toolkit]:
         """Return those of the named toolkits that exist, in stored order."""
@@ -428,6 +458,24 @@ def derived(
             return stored.derived.setdefault(place, compute(stored, *args, **kwargs))  # type: ignore[no-any-return]
 
     return kept
+
+
+@derived
+def _after(stored: Catalog, at: datetime) -> Catalog:
+    """Return the catalog without the blocks that have ended by ``at``, which is one of their ends."""
+    return compile_(
+        number=stored.number,
+        stamp=f"{stored.stamp}+{int(at.timestamp())}" if stored.stamp else "",
+        categories=stored.categories,
+        plugins=[as_of(plugin, at) for plugin in stored.plugins.values()],
+        tools=[as_of(tool, at) for tool in stored.tools.values()],
+        toolkits=[as_of(toolkit, at) for toolkit in stored.toolkits.values()],
+        loadouts=stored.loadouts.values(),
+        sub_apps=stored.sub_apps.values(),
+        code=stored.code,
+        purges=stored.purges,
+        count_tokens=stored.count_tokens,
+    )
 
 
 @derived
@@ -508,10 +556,17 @@ def compile_(
             t.key for t in tool_by_key.values() if t.policy.strip() and t.key not in kits_of
         ),
         with_invalid_schema=frozenset(tool.key for tool in tool_by_key.values() if tool.schema_problem),
+        block_ends=_block_ends(plugin_by_name, tool_by_key, toolkit_by_key),
         code={} if code is None else code,
         purges={} if purges is None else purges,
         count_tokens=count_tokens,
     )
+
+
+def _block_ends(*blockable: Mapping[str, Plugin | Tool | Toolkit]) -> tuple[datetime, ...]:
+    """Return when the blocks of these entries end, each time once."""
+    ends = (entry.block_ends for entries in blockable for entry in entries.values())
+    return tuple(sorted({at for at in ends if at is not None}))
 
 
 def _plugin_category(plugin: Plugin | None, name: str) -> str:

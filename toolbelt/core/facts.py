@@ -40,7 +40,7 @@ TEXTS = LISTED_FIELDS - {"kind", "upstream_name"}
 # What a review decides of a tool, and the texts of the version that was approved.
 REVIEWED_FIELDS = frozenset({"seen", "approved", "details_approved", "approved_version"})
 # What operators decide of a toolkit in code; everything else belongs to the code.
-DECIDED_OF_CODE_TOOLKITS = frozenset({"key", "plugin", "blocked"})
+DECIDED_OF_CODE_TOOLKITS = frozenset({"key", "plugin", "blocked", "block_ends"})
 _TEXTS_OF_CODE_PLUGINS = frozenset({"title", "description"})
 _APPEAR, _UPDATE = "appear", "update"
 ACTIONS = frozenset(
@@ -48,7 +48,7 @@ ACTIONS = frozenset(
         *("tool.appear", "tool.update", "tool.disappear", "tool.return"),
         *("plugin.appear", "plugin.update", "plugin.fail", "plugin.recover", "plugin.running"),
         *("toolkit.appear", "toolkit.update"),
-        *("switch.end", "override.end"),
+        *("switch.end", "override.end", "block.end"),
     }
 )
 Entry = Mapping[str, Any]

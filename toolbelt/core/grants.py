@@ -82,6 +82,12 @@ def describe_expiry(agent: agents.Agent, key: str) -> str:
     end = agent.ends.get(key)
     if end is None:
         return ""
-    at = end.at.astimezone(UTC)
-    time_text = f"{at:%Y-%m-%d %H:%M:%S}" if at.second else f"{at:%Y-%m-%d %H:%M}"
-    return f"until {time_text} UTC" + (f" (set by {end.by})" if end.by else "")
+    return until(end.at) + (f" (set by {end.by})" if end.by else "")
+
+
+def until(at: datetime | None) -> str:
+    """Return when something ends: ``until 2026-11-22 14:05 UTC``; empty if it never does."""
+    if at is None:
+        return ""
+    at = at.astimezone(UTC)
+    return f"until {at:%Y-%m-%d %H:%M:%S} UTC" if at.second else f"until {at:%Y-%m-%d %H:%M} UTC"

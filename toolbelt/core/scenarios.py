@@ -66,7 +66,7 @@ class World(Protocol):
 class CoreWorld:
     """The core alone: no database, no clock; a tool that is admitted answers ``is_error: false``.
 
-    Switches and overrides expire only within :meth:`at`, because there is no time outside it.
+    Switches, overrides and blocks expire only within :meth:`at`, because there is no time outside it.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class CoreWorld:
 
     def _snapshot_of(self, belt: belts.Belt, consumer: agents.Agent, **request: Any) -> resolution.Snapshot:
         return resolution.Snapshot(
-            catalog=belt.catalog,
+            catalog=belt.catalog if self._now is None else belt.catalog.as_of(self._now),
             agent=consumer if self._now is None else consumer.as_of(self._now),
             kind_loadouts=self._kind_loadouts,
             **request,

@@ -10,8 +10,8 @@ from django.core.management.base import CommandError
 
 from toolbelt.control import writing
 from toolbelt.control.catalog import blocking
-from toolbelt.core import errors, texts
-from toolbelt.management import terminal
+from toolbelt.core import errors, grants, texts
+from toolbelt.management import durations, terminal
 
 
 class Command(terminal.Command):
@@ -26,6 +26,22 @@ class Command(terminal.Command):
             metavar="TARGET",
             help="a tool, a toolkit or a plugin; plugin:NAME, toolkit:KEY or tool:KEY if several have the name",
         )
+        if self.on:
+            until = parser.add_mutually_exclusive_group()
+            until.add_argument(
+                "--for",
+                dest="ends",
+                metavar="SPAN",
+                type=durations.from_now,
+                help="how long it is blocked, such as 90m, 2h or 3d",
+            )
+            until.add_argument(
+                "--until",
+                dest="ends",
+                metavar="TIME",
+                type=durations.timestamp,
+                help="when the block ends, with a time zone, such as 2026-11-22T14:05:00Z",
+            )
         parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
         parser.add_argument("--dry-run", action="store_true", help="only print who would be affected")
 
@@ -36,7 +52,7 @@ class Command(terminal.Command):
             kind, name = blocking.find(target)
 
             def act(write: writing.Write) -> blocking.BlockChange:
-                return blocking.set_blocked(write, kind, name, self.on)
+                return blocking.set_blocked(write, kind, name, self.on, ends=options.get("ends"))
 
             if dry_run:
                 with writing.dry_run():
@@ -45,7 +61,8 @@ class Command(terminal.Command):
                 change = act(write)
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
-        state = "blocked for everyone" if self.on else "not blocked"
+        until = grants.until(grants.parse_time((change.result or {}).get("block_ends")))
+        state = f"blocked for everyone {until}".rstrip() if self.on else "not blocked"
         if not change.before and not change.after:
             self.stdout.write(f"No changes: {kind} {name} is already {state}.")
             return
@@ -55,7 +72,10 @@ class Command(terminal.Command):
         self.stdout.write("Nothing was changed." if dry_run else f"Change {change.entry}.")
 
     def _reach(self, change: blocking.BlockChange) -> list[str]:
-        """Return who loses or gets back what, a line each."""
+        """Return who loses or gets back what, a line each; for another end, the one before."""
+        if not change.is_moved:
+            until = grants.until(grants.parse_time(change.before.get("block_ends")))
+            return [f"Before, it was blocked {until}."]
         verb, again = ("lose", "loses") if self.on else ("get back", "gets back")
         lines = [f"{agent} {again} {texts.counted(count, 'tool')}." for agent, count in change.agents.items()]
         if change.on_request:

@@ -9,7 +9,15 @@ from django.db import models
 from toolbelt.core import keys, schema
 from toolbelt.models import fields, naming
 
+BLOCK_ENDS = "When the block ends. Empty: never."
 POSITION = "The position in lists and in the policy. 0 is first."
+
+
+def _block_ending(table: str) -> models.Index:
+    """Return an index of blocks by their end, without those that do not end."""
+    return models.Index(
+        fields=["block_ends"], condition=models.Q(block_ends__isnull=False), name=f"{table}_block_ending"
+    )
 
 
 def empty_schema() -> dict[str, Any]:
@@ -70,6 +78,7 @@ class Plugin(naming.Named):
     blocked = models.BooleanField(
         default=False, help_text="The emergency stop: blocks all of its tools for all agents immediately."
     )
+    block_ends = models.DateTimeField(null=True, blank=True, help_text=BLOCK_ENDS)
     upstream = fields.JSONText(
         shape="object",
         null=True,
@@ -142,6 +151,7 @@ class Plugin(naming.Named):
             naming.no_separator("plugin", "namespace"),
             naming.one_of("plugin", "status", ("ready", "failed")),
         ]
+        indexes = [_block_ending("plugin")]
 
 
 class Tool(naming.Named):
@@ -198,6 +208,7 @@ class Tool(naming.Named):
     blocked = models.BooleanField(
         default=False, help_text="The emergency stop: blocks the tool for all agents immediately."
     )
+    block_ends = models.DateTimeField(null=True, blank=True, help_text=BLOCK_ENDS)
     retired = models.BooleanField(
         default=False,
         help_text="Whether the plugin no longer offers the tool. Its switches and history are kept.",
@@ -279,6 +290,7 @@ class Tool(naming.Named):
                 violation_error_message="This name is reserved for Toolbelt's own tools.",
             ),
         ]
+        indexes = [_block_ending("tool")]
 
 
 class Toolkit(naming.Named):
@@ -322,6 +334,7 @@ class Toolkit(naming.Named):
     blocked = models.BooleanField(
         default=False, help_text="The emergency stop: blocks all of its tools for all agents immediately."
     )
+    block_ends = models.DateTimeField(null=True, blank=True, help_text=BLOCK_ENDS)
     position = models.PositiveIntegerField(default=0, help_text=POSITION)
 
     class Meta:
@@ -336,6 +349,7 @@ class Toolkit(naming.Named):
                 violation_error_message="This name is reserved for Toolbelt's own tools.",
             ),
         ]
+        indexes = [_block_ending("toolkit")]
 
 
 class Member(naming.Named):

@@ -11,8 +11,8 @@ A change of the agent's own configuration or of the catalog may concern it; the 
 notification covers everything that was committed before it, so there is never a backlog.
 
 Each event loop watches the database as long as it has followers, with one statement for all of them (`store.commits`).
-When a grant expires, its followers are notified as well. While the database is unavailable, reading is retried, and
-missed changes are notified afterwards.
+When a grant expires or a block ends, followers are notified as well. While the database is unavailable, reading is
+retried, and missed changes are notified afterwards.
 """
 
 from __future__ import annotations
@@ -205,20 +205,24 @@ class Feed:
             moved, is_another_catalog = frozenset(state.agents), True
         else:
             moved, is_another_catalog = state.moved_since(previous), state.catalog != previous.catalog
-        agents = moved | self._ended(state)
-        changes = Changes(revision=state.number, catalog=is_another_catalog, agents=agents)
+        ended = self._ended(state)
+        changes = Changes(
+            revision=state.number,
+            catalog=is_another_catalog or commits.CATALOG in ended,
+            agents=moved | (ended - {commits.CATALOG}),
+        )
         if changes.concern(None):
             for following in list(self._following):
                 following.notify(changes)
         self._was_tried.set()
 
     def _ended(self, state: commits.State) -> frozenset[str]:
-        """Return the agents with grants that expired since the last call."""
+        """Return the agents with grants that expired since the last call, and commits.CATALOG if a block ended."""
         last, self._asked_at = self._asked_at, clock.now()
         return frozenset([key for at, key in state.ends if last < at <= self._asked_at])
 
     def _until_next_end(self) -> float:
-        """Return the seconds until the next expiry, at most :data:`IDLE`."""
+        """Return the seconds until the next expiry or end of a block, at most :data:`IDLE`."""
         ends = self._state.ends if self._state is not None else ()
         first = next((at for at, _ in ends if at > self._asked_at), None)
         if first is None:

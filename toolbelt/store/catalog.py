@@ -164,8 +164,11 @@ def read(kind: belts.KindName, row: Mapping[str, Any]) -> Any:
     JSON columns are read like those of a belt: what cannot be understood is skipped.
     """
     fields = belts.KINDS[kind].fields
+    given = {name: row[name] for name in fields if name in row}
+    if (at := given.get("block_ends")) is not None:
+        given["block_ends"] = grants.format_time(at)
     try:
-        return belts.value(kind, {name: row[name] for name in fields if name in row}, NOTHING)
+        return belts.value(kind, given, NOTHING)
     except errors.Invalid:
         return None
 

@@ -9,6 +9,7 @@ from django.db.models import F, Func, IntegerField, Q, QuerySet, Value
 
 from toolbelt import models
 from toolbelt.core import tool_versions
+from toolbelt.store import clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,8 @@ class Counts:
 def count() -> Counts:
     """Return the counts."""
     # As `tool_versions.awaits_review`; `tests/store/test_counts.py` compares them.
-    is_open_again = Q(approved__startswith=tool_versions.REJECTED, blocked=False)
+    is_unblocked = Q(blocked=False) | Q(block_ends__lte=clock.now())
+    is_open_again = Q(approved__startswith=tool_versions.REJECTED) & is_unblocked
     is_open = Q(seen=False) | Q(approved_version__isnull=False) | is_open_again
     to_review = models.Tool.objects.filter(is_open, retired=False, plugin__isnull=False)
     revision = (

@@ -15,7 +15,7 @@ from django.db import models as orm
 from toolbelt import models
 from toolbelt.core import belts, errors
 from toolbelt.core import catalog as values
-from toolbelt.store import agents, catalog, references, writing
+from toolbelt.store import agents, catalog, clock, references, writing
 
 _VALUES: Mapping[str, Callable[..., Iterable[Any]]] = {
     "category": catalog.categories,
@@ -30,25 +30,28 @@ _VALUES: Mapping[str, Callable[..., Iterable[Any]]] = {
 
 
 def read(kind: str, name: str, *, with_secrets: bool = False) -> dict[str, Any] | None:
-    """Return the entry as it is stored, or None. Without ``with_secrets``, those in options are withheld."""
+    """Return the entry as it is stored, without a block that has ended, or None. Without ``with_secrets``, secrets in
+    options are withheld.
+    """
     kind_ = _kind(kind)
     if "\0" in name:
         return None  # PostgreSQL rejects such a parameter
     for value in _VALUES[kind_](**{writing.named_by(kind_): name}):
-        entry = belts.entry(kind_, value, with_secrets=with_secrets)
+        entry = belts.entry(kind_, values.as_of(value, clock.now()), with_secrets=with_secrets)
         return {"name": entry} if kind_ == "category" else entry
     return None
 
 
 def write(kind: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Change the rows to match the whole entry, in which withheld options keep what is stored; return the entry as it
-    is stored.
+    is stored. A block that has ended is not stored.
     """
     kind_ = _kind(kind)
     name = entry[writing.named_by(kind_)]
     if belts.has_withheld(kind_, entry):
         entry = belts.restored(kind_, entry, read(kind_, name, with_secrets=True))
     value = belts.value(kind_, name if kind_ == "category" else dict(entry), _referenced(kind_, entry))
+    value = values.as_of(value, clock.now())
     writing.put(kind_, name, {} if kind_ == "category" else belts.entry(kind_, value, with_secrets=True))
     stored = read(kind, name)
     if stored is None:
@@ -70,11 +73,13 @@ def delete(kind: str, name: str) -> None:
 
 
 def export(*, with_secrets: bool = False) -> dict[str, Any]:
-    """Return the whole configuration as a belt, in stored order. Without ``with_secrets``, those in options are
-    withheld.
+    """Return the whole configuration as a belt, in stored order, without blocks that have ended. Without
+    ``with_secrets``, secrets in options are withheld.
     """
     stored = agents.load_all()
-    belt = belts.Belt(catalog=catalog.load(), agents={agent.key: agent for agent in stored})
+    belt = belts.Belt(
+        catalog=catalog.load().as_of(clock.now()), agents={agent.key: agent for agent in stored}
+    )
     return belts.dump(belt, with_secrets=with_secrets)
 
 

@@ -1,13 +1,13 @@
-"""Expiries of switches and overrides (docs/concepts.md: Revisions).
+"""Expiries of switches, overrides and blocks (docs/concepts.md: Revisions).
 
-An agent's expiries take effect when the agent is read. This module is for code that waits for the next expiry, and for
+They take effect when the agent or the catalog is read. This module is for code that waits for the next expiry, and for
 code that records expiries.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from django.db import models as orm
@@ -15,6 +15,12 @@ from django.db import models as orm
 from toolbelt import models
 from toolbelt.core import agents as consumers
 
+# The rows that can be blocked, and the column that names each.
+_BLOCKABLE: Mapping[str, tuple[type[orm.Model], str]] = {
+    "plugin": (models.Plugin, "name"),
+    "toolkit": (models.Toolkit, "key"),
+    "tool": (models.Tool, "key"),
+}
 _GRANTS: tuple[type[orm.Model], ...] = (models.ToolkitSwitch, models.ToolOverride)
 
 
@@ -71,3 +77,42 @@ def next_ends(now: dt.datetime, agents: Collection[str] | None = None) -> dict[s
         ):
             by_agent[key] = min(ends, by_agent.get(key, ends))
     return by_agent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedBlock:
+    """A block that has ended and is still stored: of a ``plugin``, a ``toolkit`` or a ``tool``."""
+
+    kind: str
+    name: str
+    at: dt.datetime
+
+
+def ended_blocks(now: dt.datetime, kind: str = "", name: str = "") -> list[EndedBlock]:
+    """Return the ended blocks that are not recorded yet, of one entry or of all, the first first."""
+    ended = [
+        EndedBlock(kind=kind_, name=whose, at=at)
+        for kind_, (model, column) in _BLOCKABLE.items()
+        if kind in ("", kind_)
+        for whose, at in model._default_manager.filter(
+            blocked=True, block_ends__lte=now, **({column: name} if name else {})
+        )
+        .order_by()
+        .values_list(column, "block_ends")
+    ]
+    return sorted(ended, key=lambda block: (block.at, block.kind, block.name))
+
+
+def unblock(block: EndedBlock) -> None:
+    """Store that a block has ended."""
+    model, column = _BLOCKABLE[block.kind]
+    model._default_manager.filter(**{column: block.name}).update(blocked=False, block_ends=None)
+
+
+def next_block_end(now: dt.datetime) -> dt.datetime | None:
+    """Return when the next block ends."""
+    ends = [
+        model._default_manager.filter(block_ends__gt=now).aggregate(next=orm.Min("block_ends"))["next"]
+        for model, _ in _BLOCKABLE.values()
+    ]
+    return min((at for at in ends if at is not None), default=None)

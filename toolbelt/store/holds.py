@@ -5,6 +5,7 @@ A database that is full or locked can still be read, so calls run, and an operat
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import structlog
 from django import db
 
 from toolbelt.core import catalog
+from toolbelt.store import clock
 
 # How often storing is tried again, in seconds.
 RETRY_SECONDS = 2.0
@@ -20,17 +22,26 @@ KINDS = ("tool", "plugin", "toolkit")
 
 _log = structlog.get_logger(__name__)
 _lock = threading.Lock()
-# How each stop is stored, by its kind and key.
-_held: dict[tuple[str, str], Callable[[], object]] = {}
+# How each stop is stored, and when it ends (None: never), by its kind and key.
+_held: dict[tuple[str, str], tuple[Callable[[], object], dt.datetime | None]] = {}
 _listeners: set[Callable[[], object]] = set()
 _over = threading.Event()
 
 
-def add(kind: str, key: str, store: Callable[[], object], retry_seconds: float = RETRY_SECONDS) -> None:
-    """Hold a stop in this process, and call ``store`` in a thread until it raises no error of the database."""
+def add(
+    kind: str,
+    key: str,
+    store: Callable[[], object],
+    retry_seconds: float = RETRY_SECONDS,
+    *,
+    ends: dt.datetime | None = None,
+) -> None:
+    """Hold a stop in this process until it ``ends``, and call ``store`` in a thread until it raises no error of the
+    database.
+    """
     with _lock:
         is_first = not _held
-        _held[kind, key] = store
+        _held[kind, key] = store, ends
         listeners = [*_listeners]
     _log.warning("emergency stop not stored: it holds in this process only", kind=kind, key=key)
     if is_first:
@@ -60,10 +71,15 @@ def is_stopped(stored: catalog.Catalog, key: str) -> bool:
     if not _held or (tool := stored.tools.get(key)) is None:
         return False
     return (
-        ("tool", key) in _held
-        or ("plugin", tool.plugin) in _held
-        or any(("toolkit", toolkit.key) in _held for toolkit in stored.toolkits_of.get(key, ()))
+        _is_held("tool", key)
+        or _is_held("plugin", tool.plugin)
+        or any(_is_held("toolkit", toolkit.key) for toolkit in stored.toolkits_of.get(key, ()))
     )
+
+
+def _is_held(kind: str, key: str) -> bool:
+    _, ends = _held.get((kind, key), (None, clock.now()))
+    return ends is None or ends > clock.now()
 
 
 @contextmanager
@@ -95,7 +111,7 @@ def store_all() -> None:
     with _lock:
         held = [*_held.items()]
     try:
-        for (kind, key), store in held:
+        for (kind, key), (store, _) in held:
             try:
                 store()
             except db.Error:

@@ -7,6 +7,7 @@ same before and after reading it.
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
@@ -37,14 +38,18 @@ _agents: caches.LruCache[tuple[str, int, str, str], consumers.Agent] = caches.Lr
 _compiling = threading.Lock()
 _hooks: toolkit_hooks.HooksByToolkit = {}
 _watcher: Callable[[values.Catalog], object] | None = None
+# The catalog that was compiled last, and the one of which the watcher was told last: the same, if no block has ended.
+_newest: values.Catalog | None = None
+_watched: values.Catalog | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredState:
     """The stored state from which a request is answered. ``session`` is None if none was requested.
 
-    ``agent`` is the agent as it is now, ``written`` as it is stored: what has expired (``expired``) may still be stored
-    until the next write. The stamps identify what is stored, not what has expired since.
+    ``catalog`` and ``agent`` are as they are now; ``written`` is the agent as it is stored: what has expired
+    (``expired``) may still be stored until the next write. The stamps identify what is stored, not what has expired
+    since.
     """
 
     catalog: values.Catalog
@@ -65,7 +70,7 @@ class StoredState:
         """
         if not (self.catalog_stamp and self.agent_stamp):
             return object()
-        return self.catalog_stamp, self.agent_stamp, frozenset(self.expired), self.session
+        return self.catalog.stamp, self.agent_stamp, frozenset(self.expired), self.session
 
 
 class Present(NamedTuple):
@@ -136,10 +141,10 @@ def catalog() -> values.Catalog:
     for _ in range(TRIES):
         stored = _compiled(*_probe_catalog())
         if stored is not None:
-            return stored
+            return _as_of(stored, clock.now())
     with transaction.atomic():
         revisions.lock()
-        return rows.load(*_probe_catalog(), _hooks)
+        return rows.load(*_probe_catalog(), _hooks).as_of(clock.now())
 
 
 def present(*, archived: bool = False) -> list[Present]:
@@ -183,8 +188,8 @@ def register_hooks(hooks: toolkit_hooks.HooksByToolkit) -> None:
 
 
 def watch(watcher: Callable[[values.Catalog], object]) -> None:
-    """Call ``watcher`` with each new catalog that this process compiles; it must be fast and must not request a
-    catalog.
+    """Call ``watcher`` with each new catalog that this process compiles, and when blocks in it have ended; it must be
+    fast and must not request a catalog.
     """
     global _watcher
     _watcher = watcher
@@ -198,6 +203,7 @@ def forget() -> None:
 
 def _compiled(number: int, stamp: str) -> values.Catalog | None:
     """Return the catalog of this state: cached, or compiled by one thread for all; None if the state has changed."""
+    global _newest
     if (cached := _catalogs.get((connection.alias, stamp))) is not None:
         return cached
     with _compiling:
@@ -208,9 +214,25 @@ def _compiled(number: int, stamp: str) -> values.Catalog | None:
             return None
         if stamp:
             _catalogs.put((connection.alias, stamp), read)
-        if _watcher is not None:
-            _watcher(read)
+        _newest = read
+        _tell(read.as_of(clock.now()))
         return read
+
+
+def _as_of(stored: values.Catalog, now: dt.datetime) -> values.Catalog:
+    """Return a compiled catalog as it is at ``now``."""
+    present = stored.as_of(now)
+    if present is not stored and stored is _newest and present is not _watched:
+        _tell(present)
+    return present
+
+
+def _tell(present: values.Catalog) -> None:
+    """Call the watcher, if there is one."""
+    global _watched
+    _watched = present
+    if _watcher is not None:
+        _watcher(present)
 
 
 def _probe(agent_key: str, session_key: str | None) -> state_probe.ProbedState:
@@ -255,10 +277,10 @@ def _stored_state(
         session = conversations.Session(key=session_key)
     elif session_key is not None:
         session = agent_sessions.value(session_key, probe.loadout or "", probe.state or "{}")
-    now = clock.now() if agent.ends else None
+    now = clock.now() if agent.ends or stored.block_ends else None
     expired = agent.expired(now) if now is not None else {}
     return StoredState(
-        catalog=stored,
+        catalog=_as_of(stored, now) if now is not None else stored,
         agent=agent.as_of(now) if now is not None else agent,
         session=session,
         number=probe.number,

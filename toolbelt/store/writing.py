@@ -60,10 +60,15 @@ def columns(kind: belts.KindName, entry: Entry) -> dict[str, Any]:
     """Return the columns with the same names as the entry's fields; missing fields have the column's default."""
     fields = set(belts.KINDS[kind].fields) - {named_by(kind)}
     return {
-        field.name: entry.get(field.name, field.get_default())
+        field.name: _column(field, entry.get(field.name, field.get_default()))
         for field in ROWS[kind]._meta.concrete_fields
         if field.name in fields and not field.is_relation
     }
+
+
+def _column(field: orm.Field[Any, Any], value: Any) -> Any:
+    """Return the value of a column: that of the entry, or the time that it states."""
+    return grants.parse_time(value) if isinstance(field, orm.DateTimeField) else value
 
 
 def _of_plugin(entry: Entry) -> dict[str, Any]:

@@ -44,6 +44,7 @@ _FAMILIES = {
     "switch.clear": "Switch reset",
     "switch.end": "Switch ended",
     "override.end": "Override ended",
+    "block.end": "Block ended",
     "override.set": "Override set",
     "override.clear": "Override reset",
     "agent.equip": "Loadout changed",

@@ -1,14 +1,16 @@
-"""Recording expired switches and overrides in the audit log (docs/concepts.md: Revisions).
+"""Recording expired switches, overrides and blocks in the audit log (docs/concepts.md: Revisions).
 
-An expiry needs no record to take effect: whenever a switch is read, its expiry is compared with the time. But the log
-should contain it. Writers therefore record expiries of an agent before they change it, with the time of the expiry; a
-server does so in a background thread, and so does ``manage.py end_grants``.
+An expiry needs no record to take effect: whenever a switch or a block is read, its expiry is compared with the time.
+But the log should contain it. Writers therefore record expiries of an agent or an entry before they change it, with the
+time of the expiry; a server does so in a background thread, and so does ``manage.py end_grants``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Mapping
+from typing import Any
 
 import structlog
 from django.db import connections
@@ -23,6 +25,7 @@ SYSTEM = writing.Actor(name="system", via="system", kind="clock")
 MAX_POLL_SECONDS = 15.0
 
 _log = structlog.get_logger(__name__)
+_UNBLOCKED: Mapping[str, Any] = {"blocked": None, "block_ends": None}
 _stopping: threading.Event | None = None
 
 
@@ -44,7 +47,27 @@ def record_due() -> int:
             current = snapshots.find(agent, None)
             _record(current)
             written += len(current.expired)
+    if expiry.ended_blocks(clock.now()):
+        with writing.begin():
+            written += end_blocks()
     return written
+
+
+def end_blocks(kind: str = "", name: str = "") -> int:
+    """Record the blocks that have ended, of one entry or of all, in the transaction of a write; return their number."""
+    ended = expiry.ended_blocks(clock.now(), kind, name)
+    for block in ended:
+        expiry.unblock(block)
+        with audit.dated(block.at):
+            writing.record(
+                writing.Write(actor=SYSTEM),
+                block.kind,
+                block.name,
+                action="block.end",
+                before=_blocked(block),
+                after=_UNBLOCKED,
+            )
+    return len(ended)
 
 
 def unrecorded(agent: str = "") -> list[audit.Entry]:
@@ -72,7 +95,33 @@ def unrecorded(agent: str = "") -> list[audit.Entry]:
             actor_kind=SYSTEM.kind,
         )
         result.append(entry)
+    if not agent:
+        result += [
+            audit.Entry(
+                id=0,
+                at=block.at,
+                actor=SYSTEM.name,
+                via=SYSTEM.via,
+                action="block.end",
+                subject_kind=block.kind,
+                subject_key=block.name,
+                key="",
+                before=_blocked(block),
+                after=_UNBLOCKED,
+                reason="",
+                batch=None,
+                undoes=None,
+                undone=None,
+                actor_kind=SYSTEM.kind,
+            )
+            for block in expiry.ended_blocks(clock.now())
+        ]
+        result.sort(key=lambda entry: entry.at, reverse=True)
     return result
+
+
+def _blocked(block: expiry.EndedBlock) -> dict[str, Any]:
+    return {"blocked": True, "block_ends": values.format_time(block.at)}
 
 
 def start() -> None:
@@ -121,7 +170,8 @@ def _seconds_to_wait() -> float:
     try:
         record_due()
         now = clock.now()
-        soonest = min(expiry.next_ends(now).values(), default=None)
+        ends = (*expiry.next_ends(now).values(), expiry.next_block_end(now))
+        soonest = min((at for at in ends if at is not None), default=None)
         remaining = MAX_POLL_SECONDS if soonest is None else (soonest - now).total_seconds()
         return min(max(remaining, 0.1), MAX_POLL_SECONDS)
     except Exception:

@@ -5,6 +5,7 @@ No confirmation is needed, because it is for emergencies, and it can be undone l
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,11 +14,13 @@ from typing import Any, Final, Literal, get_args
 from toolbelt.control import impacts, writing
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import entries
-from toolbelt.core import catalog, effects, errors, rules
+from toolbelt.core import catalog, effects, errors, grants, rules
 from toolbelt.store import audit, snapshots
 
 Kind = Literal["tool", "toolkit", "plugin"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+# The fields of an entry that say whether it is blocked.
+FIELDS: Final = frozenset({"blocked", "block_ends"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +69,23 @@ def find(target: str) -> tuple[Kind, str]:
 
 
 def set_blocked(
-    write: writing.Write, kind: Kind, name: str, on: bool, *, was: bool | writing._Any = writing.ANY
+    write: writing.Write,
+    kind: Kind,
+    name: str,
+    on: bool,
+    *,
+    ends: dt.datetime | None = None,
+    was: bool | writing._Any = writing.ANY,
 ) -> BlockChange:
-    """Block it for everyone, or unblock it; ``was`` is what the writer saw.
+    """Block it for everyone, until ``ends`` if given, or unblock it; ``was`` is what the writer saw.
 
-    Raise errors.NotFound, or errors.Stale if it changed meanwhile.
+    Raise errors.NotFound, errors.Stale if it changed meanwhile, or errors.Invalid for an end in the past, or of a block
+    that has none.
     """
     # Entries omit default values.
     seen = None if isinstance(was, writing._Any) else {"blocked": True if was else None}
-    return change(write, kind, name, {"blocked": True if on else None}, was=seen)
+    end = grants.format_time(ends) if on and ends is not None else None
+    return change(write, kind, name, {"blocked": True if on else None, "block_ends": end}, was=seen)
 
 
 def change(
@@ -120,6 +131,23 @@ def latest_blocks(origins: Iterable[rules.Origin]) -> Mapping[tuple[str, str], a
     """Return the audit entry of each of these blocks, if there is one, by kind and name; none need no query."""
     subjects = {(origin.kind, origin.name) for origin in origins}
     return audit.newest_of_value(subjects, "blocked", True) if subjects else {}
+
+
+def ends(origins: Iterable[rules.Origin]) -> Mapping[tuple[str, str], dt.datetime]:
+    """Return when each of these blocks ends, by kind and name, without those that do not end."""
+    stored = snapshots.catalog()
+    by_kind: Mapping[str, Mapping[str, catalog.Plugin | catalog.Toolkit | catalog.Tool]] = {
+        "plugin": stored.plugins,
+        "toolkit": stored.toolkits,
+        "tool": stored.tools,
+    }
+    subjects = {(origin.kind, origin.name) for origin in origins}
+    entries_ = {(kind, name): by_kind[kind].get(name) for kind, name in subjects}
+    return {
+        subject: entry.block_ends
+        for subject, entry in entries_.items()
+        if entry is not None and entry.block_ends is not None
+    }
 
 
 def agents_with(index: access_index.AccessIndex, kind: Kind, name: str) -> dict[str, int]:

@@ -7,6 +7,7 @@ undoing compares and restores only those.
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,14 +17,14 @@ from django import db
 from toolbelt.control import guards, writing
 from toolbelt.control.access import expirations, tools_config
 from toolbelt.control.catalog import budget_checks, connection_policy, kept_descriptions, unresolved
-from toolbelt.core import agents, belts, conflicts, errors, facts
+from toolbelt.core import agents, belts, conflicts, errors, facts, grants
 from toolbelt.core.rules import budgets
-from toolbelt.store import entries, faults, holds, snapshots
+from toolbelt.store import clock, entries, faults, holds, snapshots
 
 KINDS_WITH_NAME = frozenset({"category", "plugin", "loadout"})
 RETIRED_NOT_REMOVED = frozenset({"plugin", "tool"})
 # What operators may change in a toolkit in code; everything else belongs to the code.
-OPERATOR_FIELDS = frozenset({"blocked"})
+OPERATOR_FIELDS = frozenset({"blocked", "block_ends"})
 # The field of an entry that lists the tools that it grants to agents.
 _TOOL_FIELD = {"toolkit": "members", "sub_app": "tool_names"}
 # What the audit log stores of a removed entry besides its keys: its position among those of its kind, from 0.
@@ -67,6 +68,8 @@ def put(
     """
     with writing.begin():
         name = entry.get(name_field(kind))
+        if kind in holds.KINDS and isinstance(name, str):
+            expirations.end_blocks(kind, name)
         whole = entries.read(kind, name, with_secrets=True) if isinstance(name, str) else None
         now = belts.withheld(whole)
         before = expirations.find(str(name)) if kind == "agent" and now is not None else None
@@ -75,6 +78,8 @@ def put(
         problems = belts.check_entry(_kind(kind), written, index or name_index(), stored=whole)
         if problems:
             raise errors.Invalid(problems)
+        if write.undoes is None and not write.is_observation:
+            _refuse_block_end(kind, now, entry)
         if kind == "loadout" and not write.confirm and write.undoes is None:
             unresolved.require_confirmation(now, entry)
         catalog_before = None if write.is_observation else budget_checks.catalog_before(kind)
@@ -159,6 +164,9 @@ def change(
             merged = {**now, **changes}
             if kind == "agent" and "tools_config" in changes and "ends" not in changes:
                 merged["ends"] = _remaining_ends(now, merged)
+            if "blocked" in changes and "block_ends" not in changes:
+                # A new block does not end with the one before.
+                merged["block_ends"] = None
             entry = {key: value for key, value in merged.items() if value is not None}
             changed = put(write, kind, entry, index=index)
     except db.Error as error:
@@ -181,13 +189,21 @@ def _hold(write: writing.Write, kind: str, name: str, changes: Entry, error: db.
         return
     # What cannot be read runs nowhere, and what does not exist cannot be stopped.
     read(kind, name)
-    holds.add(kind, name, functools.partial(_stop, write.replace(confirm=True), kind, name))
+    ends = grants.parse_time(changes.get("block_ends"))
+    holds.add(kind, name, functools.partial(_stop, write.replace(confirm=True), kind, name, ends), ends=ends)
     raise errors.NotStored(f"The {belts.KINDS[_kind(kind)].word} {name}", fault) from error
 
 
-def _stop(write: writing.Write, kind: str, name: str) -> None:
+def _stop(write: writing.Write, kind: str, name: str, ends: dt.datetime | None) -> None:
+    if ends is not None and ends <= clock.now():
+        return
     with writing.begin():
-        put(write, kind, {**read(kind, name), "blocked": True})
+        stopped = {"blocked": True, "block_ends": ends and grants.format_time(ends)}
+        put(
+            write,
+            kind,
+            {field: value for field, value in {**read(kind, name), **stopped}.items() if value is not None},
+        )
 
 
 def refuse_stale(
@@ -210,6 +226,26 @@ def _remaining_ends(now: Entry, merged: Entry) -> dict[str, Any] | None:
     old, new = now.get("tools_config") or {}, merged.get("tools_config") or {}
     ends = now.get("ends") or {}
     return {key: end for key, end in ends.items() if key in new and new[key] is old.get(key)} or None
+
+
+def _refuse_block_end(kind: str, now: Entry | None, entry: Entry) -> None:
+    """Raise Invalid for a block that would end in the past, or that has no end yet.
+
+    What was blocked without an end is unblocked by an operator, not by the clock.
+    """
+    before, ends = now or {}, entry.get("block_ends")
+    at = grants.parse_time(ends)
+    if at is None or ends == before.get("block_ends"):
+        return
+    name = entry[name_field(kind)]
+    if at <= clock.now():
+        message = f"{grants.format_time(at)} is in the past: choose a later time."
+    elif before.get("blocked") and not before.get("block_ends"):
+        message = f"{name} is already blocked, without an end: unblock it first, or leave out the end."
+    else:
+        return
+    path = f"{belts.address(_kind(kind), dict(entry))}.block_ends"
+    raise errors.Invalid([errors.Problem(path=path, message=message)])
 
 
 def remove(write: writing.Write, kind: str, name: str, *, was: Entry | None = None) -> writing.Change:

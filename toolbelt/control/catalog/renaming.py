@@ -13,7 +13,7 @@ from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.core import catalog, errors, keys
+from toolbelt.core import catalog, errors, grants, keys
 from toolbelt.store import entries as rows
 
 Names = Mapping[str, str]
@@ -44,6 +44,7 @@ def operator_settings(tool: catalog.Tool) -> dict[str, Any]:
         "default_on": tool.default_on,
         "policy": tool.policy,
         "blocked": tool.blocked,
+        "block_ends": grants.format_time(tool.block_ends) if tool.block_ends else "",
     }
     return {field: value for field, value in settings.items() if value}
 

@@ -19,7 +19,7 @@ from toolbelt.store import snapshots
 _IDENTITY = frozenset({"key", "kind", "plugin", "upstream_name"})
 _PLUGIN_IDENTITY = frozenset({"name", "namespace", "in_code"})
 # What operators may have decided of an entry that lets a server ask users, besides its review.
-_DECIDED_OF_ASKING = frozenset({"category", "default_on", "policy", "blocked"})
+_DECIDED_OF_ASKING = frozenset({"category", "default_on", "policy", "blocked", "block_ends"})
 # The sections whose entries name tools and toolkits, besides that of toolkits.
 _NAMING = ("loadouts", "agents", "sub_apps")
 

@@ -17,8 +17,8 @@ from toolbelt.control.access import expirations
 from toolbelt.control.catalog import connection_policy, entries, kept_descriptions, ordering, unresolved
 from toolbelt.control.config import belt_budgets
 from toolbelt.core import belts, catalog, errors, facts
+from toolbelt.store import clock, revisions, snapshots
 from toolbelt.store import entries as rows
-from toolbelt.store import revisions, snapshots
 
 # In the order of references: an entry comes before those that name it.
 SECTIONS: Mapping[str, belts.KindName] = {
@@ -157,13 +157,15 @@ def evaluate(
         for entry in stored.get(section, ())
     }
     changed: list[Difference] = []
+    now = clock.now()
     problems: list[errors.Problem] = []
     same = 0
     for section, kind in SECTIONS.items():
         for written in document.get(section) or ():
             name = _name(kind, written)
             before = current.get((kind, name))
-            after = _entry(kind, belts.entry(kind, belts.value(kind, written, belt.catalog)))
+            value = catalog.as_of(belts.value(kind, written, belt.catalog), now)
+            after = _entry(kind, belts.entry(kind, value))
             if after == before:
                 same += 1
                 continue
@@ -292,7 +294,7 @@ def _as_imported(
         gate_rules=proposed.gate_rules.values(),
         code=snapshots.catalog().code,
         count_tokens=proposed.count_tokens,
-    )
+    ).as_of(clock.now())
 
 
 def _unresolved(document: Mapping[str, Any], stored: catalog.Catalog) -> tuple[unresolved.Unresolved, ...]:

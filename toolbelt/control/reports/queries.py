@@ -241,7 +241,9 @@ def unrecorded(*, agent: str = "", **filters: Unpack[audit.AuditFilters]) -> lis
 
 
 def _about_kinds(entry: Entry) -> tuple[str, str]:
-    """Return the kinds of what an expiry is about: the agent, and the toolkit or tool."""
+    """Return the kinds of what an expiry is about: the agent, and the toolkit or tool; or what was blocked."""
+    if entry.action == "block.end":
+        return entry.subject_kind, entry.subject_kind
     return entry.subject_kind, "toolkit" if entry.action == "switch.end" else "tool"
 
 

@@ -201,8 +201,9 @@ class _Sync:
                     path = f"toolkits.{toolkit.key}.members"
                     message = f"There is no tool {member!r}: {_describe(live)} gets the toolkit without it."
                     self.problems.append(errors.Problem(path=path, message=message))
-            blocked = {"blocked": True} if now is not None and now.blocked else {}
-            self._put("toolkit", _toolkit(toolkit, live.name, self.stored) | blocked, now, live)
+            before = {} if now is None else belts.entry("toolkit", now)
+            block = {field: before[field] for field in ("blocked", "block_ends") if field in before}
+            self._put("toolkit", _toolkit(toolkit, live.name, self.stored) | block, now, live)
         offered = {toolkit.key for toolkit in live.toolkits}
         for key, now in self.stored.toolkits.items():
             if now.plugin == live.name and key not in offered:

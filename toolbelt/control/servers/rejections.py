@@ -26,7 +26,7 @@ def fields_of(item: approvals.ReviewItem) -> dict[str, Any]:
         rejected = tool_versions.REJECTED + tool_versions.details_version(item.tool)
         return {"details_approved": rejected, "approved_version": None}
     rejected = tool_versions.REJECTED + tool_versions.version(item.tool)
-    return {"seen": None, "approved": rejected, "approved_version": None, "blocked": True}
+    return {"seen": None, "approved": rejected, "approved_version": None, "blocked": True, "block_ends": None}
 
 
 def reject_listed(write: writing.Write, plugin: catalog.Plugin, keys: Collection[str]) -> tuple[str, ...]:

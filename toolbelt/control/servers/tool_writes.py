@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.control import writing
+from toolbelt.control.access import expirations
 from toolbelt.control.catalog import entries
 from toolbelt.core import belts, catalog, errors, facts
 from toolbelt.store import audit, token_counts, tools
@@ -73,6 +74,8 @@ def store_tools(
         else:
             changed.append(key)
             changes.append((_action(write, old_values, new_values, act), key, old_values, new_values))
+    if values:
+        expirations.end_blocks("tool")
     tools.put(values)
     audit.record_all(
         actor=write.actor.name,

@@ -12,8 +12,17 @@ from toolbelt.core import connections, details, directives, keys, schema
 from toolbelt.core.belts import fields, findings, name_index, vocabulary
 
 
+def _block(
+    entry: vocabulary.Plugin | vocabulary.Tool | vocabulary.Toolkit,
+) -> Iterator[findings.Finding]:
+    if entry.block_ends and not entry.blocked:
+        message = "It is not blocked, so no block can end: set 'blocked' as well, or remove the end."
+        yield findings.Finding(("block_ends",), message)
+
+
 def plugin(entry: vocabulary.Plugin, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a plugin: its own namespace, that status and active agree, its connection, and who runs its tools."""
+    yield from _block(entry)
     name = entry.name or ""
     if namespace := entry.namespace:
         owner = index.namespaces.get(keys.fold(namespace), name)
@@ -68,6 +77,7 @@ def namespace_of_tools(entry: vocabulary.Plugin, index: name_index.NameIndex) ->
 
 def tool(entry: vocabulary.Tool, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check a tool: that its key is in its plugin's namespace, its schemas and its details."""
+    yield from _block(entry)
     key, plugin_name = entry.key or "", entry.plugin or ""
     owner = index.stored.plugins.get(plugin_name)
     if owner is not None and owner.namespace and key and not keys.in_namespace(key, owner.namespace):
@@ -88,6 +98,7 @@ def tool(entry: vocabulary.Tool, index: name_index.NameIndex) -> Iterator[findin
 
 def toolkit(entry: vocabulary.Toolkit, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check the triggers of a toolkit."""
+    yield from _block(entry)
     for position, trigger in enumerate(entry.triggers or ()):
         for finding in _trigger(trigger, index) if trigger is not None else ():
             yield finding._replace(at=("triggers", position, *finding.at))

@@ -92,6 +92,7 @@ def plugin(entry: vocabulary.Plugin, categories: Iterable[str]) -> catalog.Plugi
         **{
             **given,
             "category": _spelled(entry.category, categories),
+            "block_ends": grants.parse_time(entry.block_ends),
             "status": "failed" if entry.status == "failed" else "ready",
             "active": given.get("active", True) and entry.status != "disabled",
             "upstream": schema.canonical(upstream) if upstream else "",
@@ -120,7 +121,12 @@ def tool(entry: vocabulary.Tool, categories: Iterable[str], count_tokens: CountT
         values.get("input_schema", schema.EMPTY_TEXT),
         values.get("output_schema", ""),
     )
-    values |= {"category": _spelled(entry.category, categories), "tokens": tokens, "schema_problem": problem}
+    values |= {
+        "category": _spelled(entry.category, categories),
+        "block_ends": grants.parse_time(entry.block_ends),
+        "tokens": tokens,
+        "schema_problem": problem,
+    }
     # Older files have hashes without a number.
     return tool_versions.renumbered(catalog.Tool(**values))
 
@@ -130,6 +136,7 @@ def toolkit(entry: vocabulary.Toolkit, tools: Container[str]) -> catalog.Toolkit
     return catalog.Toolkit(
         **{
             **entry.given(),
+            "block_ends": grants.parse_time(entry.block_ends),
             "members": tuple(catalog.Member(**use.given()) for use in _uses(entry.members, tools)),
             "tool_notes": _pairs(entry.tool_notes),
             "triggers": tuple(_trigger(it) for it in entry.triggers or () if it is not None),

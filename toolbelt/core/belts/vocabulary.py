@@ -69,6 +69,8 @@ class Plugin(fields.Fields):
     active: bool | None = None
     trusted: bool | None = None
     blocked: bool | None = None
+    # When the block ends; missing: never.
+    block_ends: fields.Moment | None = None
     upstream: Upstream | None = None
     # Set by the synchronization with installed code.
     in_code: bool | None = None
@@ -101,6 +103,8 @@ class Tool(fields.Fields):
     annotations: fields.Json | None = None
     policy: _Text | None = None
     blocked: bool | None = None
+    # When the block ends; missing: never.
+    block_ends: fields.Moment | None = None
     retired: bool | None = None
     seen: bool | None = None
     approved: _Text | None = None
@@ -140,6 +144,8 @@ class Toolkit(fields.Fields):
     triggers: fields.Each[Trigger] | None = None
     examples: _Text | None = None
     blocked: bool | None = None
+    # When the block ends; missing: never.
+    block_ends: fields.Moment | None = None
 
 
 class Loadout(fields.Fields):

@@ -112,5 +112,6 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "tools": _uses,
     "triggers": lambda triggers: [_fields(trigger, vocabulary.Trigger.model_fields) for trigger in triggers],
     "ends": _ends,
+    "block_ends": grants.format_time,
     "budget": lambda budget: _fields(budget, vocabulary.AgentBudget.model_fields),
 }

@@ -297,15 +297,17 @@ def pattern_for(context: EvaluationContext, tool: catalog.Tool) -> str | None:
 
 
 def block_over(stored: catalog.Catalog, tool: catalog.Tool) -> Origin | None:
-    """Return what is blocked for everyone: the tool, its plugin or one of its toolkits; None if nothing is."""
+    """Return what is blocked for everyone: the tool, its plugin or one of its toolkits; None if nothing is. The detail
+    is until when.
+    """
     if tool.blocked:
-        return Origin("tool", tool.key)
+        return Origin("tool", tool.key, grants.until(tool.block_ends))
     plugin = stored.plugins.get(tool.plugin)
     if plugin is not None and plugin.blocked:
-        return Origin("plugin", plugin.name)
+        return Origin("plugin", plugin.name, grants.until(plugin.block_ends))
     for toolkit in stored.toolkits_of.get(tool.key, ()):
         if toolkit.blocked:
-            return Origin("toolkit", toolkit.key)
+            return Origin("toolkit", toolkit.key, grants.until(toolkit.block_ends))
     return None
 
 

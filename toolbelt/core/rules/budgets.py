@@ -22,7 +22,7 @@ NEVER_DEFERRED = frozenset({"override-on", "always-on", "sub-app", "switch-on"})
 # Kinds that agents share and operators write.
 SHARED_KINDS = frozenset({"toolkit", "loadout", "sub_app"})
 # Fields of them that add no tool: unblocking only restores what was granted, and texts.
-_BRINGS_NOTHING = frozenset({"blocked", "title", "description", "examples", "triggers"})
+_BRINGS_NOTHING = frozenset({"blocked", "block_ends", "title", "description", "examples", "triggers"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

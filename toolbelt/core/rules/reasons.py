@@ -21,7 +21,7 @@ _WORDS: Mapping[str, Callable[[rules.Origin], str]] = {
     "schema-invalid": lambda origin: origin.detail,
     "tool-unseen": lambda _: "new, and not reviewed yet",
     "tool-changed": lambda _: "changed since it was approved",
-    "blocked": lambda origin: f"{origin.kind} {origin.name} is blocked for everyone",
+    "blocked": lambda origin: f"{origin.kind} {origin.name} is blocked for everyone{_until(origin)}",
     "switch-off": lambda origin: f"toolkit {origin.name} is off{_until(origin)}",
     "override-off": lambda origin: f"its override is off{_until(origin)}",
     "loadout-disabled": lambda origin: f"disabled by loadout {origin.name}",
@@ -55,7 +55,7 @@ def _denying(origin: rules.Origin) -> str:
 
 
 def _until(origin: rules.Origin) -> str:
-    """Return when a switch or an override expires, if it does: that is its origin's detail."""
+    """Return when a switch, an override or a block expires, if it does: that is its origin's detail."""
     return f" {origin.detail}" if origin.detail else ""
 
 
@@ -67,7 +67,7 @@ def explain(decision: resolution.Decision | rules.Answer) -> str:
 def explain_briefly(decision: resolution.Decision) -> str:
     """Return the reason of a decision without its expiry: ``toolkit devops is off``."""
     origin = decision.origin
-    if origin.kind in ("switch", "override"):
+    if origin.kind in ("switch", "override") or decision.code == "blocked":
         origin = origin._replace(detail="")
     return _WORDS[decision.code](origin)
 

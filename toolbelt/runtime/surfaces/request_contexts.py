@@ -195,7 +195,7 @@ class RequestContexts:
         snapshot = snapshots.cached(probed.state, key)
         if snapshot is None or not _may_ask_for(key.subagent, bearer, snapshot):
             return None
-        cache_key = (probed.state.catalog_stamp, surfaces.cache_key(snapshot, probed.state.agent_stamp))
+        cache_key = (snapshot.catalog.stamp, surfaces.cache_key(snapshot, probed.state.agent_stamp))
         context = RequestContext(probed, bearer, snapshot, cache_key)
         if not may_be_named(key.request_id, probed.state):
             self._remember(context_key, context)

@@ -33,9 +33,9 @@ def cached(probed: state_probe.ProbedState, key: request_key.RequestKey) -> reso
 
 
 def has_expired(snapshot: resolution.Snapshot) -> bool:
-    """Return whether a cached snapshot is outdated because a grant in it has expired since."""
-    end = snapshot.agent.next_end()
-    return end is not None and end <= clock.now()
+    """Return whether a cached snapshot is outdated because a grant has expired, or a block has ended, since."""
+    ends = [end for end in (snapshot.agent.next_end(), snapshot.catalog.next_end()) if end is not None]
+    return bool(ends) and min(ends) <= clock.now()
 
 
 def _snapshot(source: snapshots.StoredState, key: request_key.RequestKey) -> resolution.Snapshot:

@@ -42,7 +42,8 @@ class State:
     """The state of the configuration: the number of the last write, the version of the catalog, and of each agent by
     key.
 
-    ``ends`` are the expiries of agents (with their key), the first first; some may be in the past.
+    ``ends`` are the expiries of agents (with their key), and the ends of blocks (with :data:`CATALOG`), the first
+    first; some may be in the past.
     """
 
     number: int = 0
@@ -136,6 +137,9 @@ def statement(since: str) -> str:
 # The number from which everything is read.
 FROM_START = -1
 
+# The key beside the end of a block, which may concern any agent. No agent has it.
+CATALOG = ""
+
 ENDS = f"""
     SELECT g.ends, a.key
     FROM (
@@ -143,7 +147,10 @@ ENDS = f"""
         UNION SELECT agent_id, ends FROM {models.ToolOverride._meta.db_table} WHERE ends IS NOT NULL
     ) g
     JOIN {models.Agent._meta.db_table} a ON a.id = g.agent_id
-    ORDER BY g.ends, a.key
+    UNION SELECT block_ends, '' FROM {models.Plugin._meta.db_table} WHERE block_ends IS NOT NULL
+    UNION SELECT block_ends, '' FROM {models.Toolkit._meta.db_table} WHERE block_ends IS NOT NULL
+    UNION SELECT block_ends, '' FROM {models.Tool._meta.db_table} WHERE block_ends IS NOT NULL
+    ORDER BY 1, 2
 """  # noqa: S608 (names of tables)
 
 

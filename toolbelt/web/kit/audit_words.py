@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 
 from toolbelt.control.access import access_index
+from toolbelt.control.catalog import blocking
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import catalog, facts, grants, tool_versions
@@ -92,6 +93,7 @@ _IRREVERSIBLE = frozenset(
         "user.deactivate",
         "switch.end",
         "override.end",
+        "block.end",
     }
 )
 _DECISIONS = frozenset({"tool.approve", "tool.reject"})
@@ -305,8 +307,10 @@ def _single_field_verb(entry: queries.Entry, kind: str) -> str:
     before, after = (side if isinstance(side, Mapping) else {} for side in (entry.before, entry.after))
     if entry.action == "agent.change" and set(after) == {"archived"}:
         return "archived" if after["archived"] is True else "restored"
-    if {*before, *after} == {"blocked"}:
-        return f"{'blocked' if after.get('blocked') is True else 'unblocked'} {kind}"
+    if "blocked" in after and {*before, *after} <= blocking.FIELDS:
+        return f"{'blocked' if after['blocked'] is True else 'unblocked'} {kind}"
+    if {*before, *after} == {"block_ends"}:
+        return f"changed the end of the block of {kind}"
     if kind == "tool" and facts.LISTED_FIELDS.isdisjoint(after):
         # As it was recorded before decisions had actions of their own.
         approved = str(after.get("approved") or after.get("details_approved") or "")

@@ -1,4 +1,4 @@
-"""The reasons of decisions in words, with who blocked what is blocked for everyone, and when."""
+"""The reasons of decisions in words, with who blocked what is blocked for everyone, when, and until when."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Explanations:
         )
 
     def of(self, decision: resolution.Decision | None) -> str:
-        """Return the reason of a decision: ``plugin slack is blocked for everyone, by olive 2 h ago``."""
+        """Return the reason of a decision: ``plugin slack is blocked for everyone until 16:05, by olive 2 h ago``."""
         if decision is None:
             return ""
         by = (
@@ -31,14 +31,22 @@ class Explanations:
 
 
 def blocked_by(origins: Iterable[rules.Origin]) -> dict[tuple[str, str], str]:
-    """Return who blocked each of these (kind and name), and when: ``, by olive 2 h ago``; without unknown ones."""
-    return {
-        subject: f", by {audit_words.actor(entry.actor, entry.actor_kind)} {words.since(entry.at)}"
-        for subject, entry in blocking.latest_blocks(origins).items()
-    }
+    """Return until when each of these (kind and name) is blocked, who blocked it, and when, without what is unknown:
+    `` until 16:05, by olive 2 h ago``.
+    """
+    subjects = list(origins)
+    if not subjects:
+        return {}
+    result = {subject: f" until {words.until(at)}" for subject, at in blocking.ends(subjects).items()}
+    for subject, entry in blocking.latest_blocks(subjects).items():
+        by = f", by {audit_words.actor(entry.actor, entry.actor_kind)} {words.since(entry.at)}"
+        result[subject] = result.get(subject, "") + by
+    return result
 
 
 def plugins_blocked_by(plugins: Iterable[catalog.Plugin]) -> dict[str, str]:
-    """Return who blocked these plugins, and when, by name, without those that are not blocked."""
+    """Return until when these plugins are blocked, who blocked them, and when, by name, without those that are not
+    blocked.
+    """
     origins = (rules.Origin("plugin", plugin.name) for plugin in plugins if plugin.blocked)
     return {name: by for (_, name), by in blocked_by(origins).items()}
