@@ -18,6 +18,7 @@ from typing import Any
 import anthropic
 import openai
 from google import genai
+from google.genai import errors as genai_errors
 from google.genai import types
 
 from tests.providers import anthropic_server, chat_server, gemini_server, openai_server, reading
@@ -166,6 +167,10 @@ def _fine(content: Mapping[str, Any]) -> protocol.Document:
 
 def _key(run: protocol.Run) -> request_key.RequestKey:
     return request_key.RequestKey(AGENT, run.session, run.request_id, run.subagent)
+
+
+# What the SDKs raise for a request that a provider refuses.
+BAD_REQUESTS = (anthropic.BadRequestError, openai.BadRequestError, genai_errors.ClientError)
 
 
 @dataclasses.dataclass(frozen=True)
