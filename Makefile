@@ -44,6 +44,7 @@ bench: ## Measure requests and the pages of the dashboard
 	.venv/bin/python -m scripts.bench_mcp
 	.venv/bin/python -m scripts.bench_feed
 	.venv/bin/python -m scripts.bench_calls
+	.venv/bin/python -m scripts.bench_conversations
 	.venv/bin/python -m scripts.bench_pages
 	.venv/bin/python -m scripts.bench_thousand
 
