@@ -74,6 +74,10 @@ SOCKET_DIR: _Directory
 RECORD_ARGUMENTS: Annotated[_YesNo, Field(default=False)]
 # Whether the search of tools keeps words of searches that led to successful calls, and ranks by them.
 LEARN_FROM_USE: Annotated[_YesNo, Field(default=False)]
+# How long what conversations learned is kept after they were last seen, in days.
+CONVERSATIONS_DAYS: Annotated[
+    int, Field(default=14, gt=0, le=3650, description="a whole number of days from 1 to 3650")
+]
 # How long the agent's own program has to report the outcome of an admitted call. Without a report, the call counts as
 # unreported from then on.
 REPORT_SECONDS: Annotated[

@@ -8,14 +8,18 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from tests import factories
 from tests.api.conftest import SETUP
 from tests.mcp.conftest import NEW, OLD, Client, Endpoint, run
 from toolbelt import models
+from toolbelt.control import impacts
 from toolbelt.control.access import switches
 from toolbelt.control.agents import agents
-from toolbelt.control.catalog import entries
+from toolbelt.control.catalog import entries, purging
+from toolbelt.control.reports import told_conversations
+from toolbelt.runtime.records import conversation_records, record_writer
 from toolbelt.runtime.surfaces import prepared_answers
-from toolbelt.store import first_lists
+from toolbelt.store import conversations, first_lists
 
 SURE = dataclasses.replace(SETUP, confirm=True)
 
@@ -164,3 +168,33 @@ def test_a_list_with_which_no_session_began_for_long_is_forgotten(old: Client):
     connected(old)
     assert models.FirstList.objects.count() == 1
     assert "kb__find" not in elsewhere(begun).names()
+
+
+def test_such_a_client_continues_in_words_and_does_not_rewrite(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+):
+    records: list[Any] = []
+
+    def enqueue(record: Any) -> bool:
+        records.append(record)
+        return True
+
+    conversation_records._noted.clear()
+    monkeypatch.setattr(record_writer, "has_room", lambda: True)
+    monkeypatch.setattr(record_writer, "enqueue", enqueue)
+    begun = connected(dataclasses.replace(client, path=f"{client.path}/s/desk"))
+    begun.call("clock", {})
+    conversations.add_all(record for record in records if isinstance(record, conversations.Told))
+    factories.call("clock", session="desk")
+    assert impacts.of_agents(["ada"]) == (0, 1, 0, 0)
+    switches.flip(SURE, "ada", "dropping", True)
+    begun.call("clock", {})
+    conversations.add_all(record for record in records if isinstance(record, conversations.Told))
+    (one,) = told_conversations.of("ada")
+    assert (one.stored.session, one.stored.line, one.stored.way) == ("desk", "mcp/constant", "words")
+    later, first = (entry.told for entry in one.entries)
+    assert later.changes == {"added": ["kb__drop"]}
+    assert (first.changes, first.parent, later.parent) == ({}, "", first.chain)
+    assert first.tokens > 0
+    assert impacts.of_agents(["ada"]) == (0, 1, 0, 0)
+    assert purging.plan("tool", "kb__find").conversations.restarted == 0

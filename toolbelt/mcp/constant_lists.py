@@ -7,12 +7,16 @@ effort; another process knows the list with which the session began. Calls of re
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from toolbelt.core import caches, texts
+from toolbelt.core import caches, schema, texts
 from toolbelt.mcp import list_changes, request_head
 from toolbelt.runtime import threads
+from toolbelt.runtime.records import conversation_records
 from toolbelt.runtime.surfaces import first_lists, tool_lists
 
 # The most clients and lists that a process remembers.
@@ -25,12 +29,19 @@ MAX_NAMED = 20
 @dataclass(frozen=True, slots=True)
 class _Told:
     """The tools that a model was told it may call, with their definitions' digests; every one that it ever was told
-    of; and the digest of the policy.
+    of; and the digest of the policy. ``root`` is the digest of the first of this that is known.
     """
 
     tools: Mapping[str, str]
     ever: frozenset[str]
     policy: str
+    root: str = ""
+    entry: int = 0
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of the tools and the policy."""
+        return _digest([self.tools, self.policy])
 
 
 class ConstantLists:
@@ -45,7 +56,7 @@ class ConstantLists:
         key = first_lists.key(head.agent, tools.digest)
         begun = await threads.run(first_lists.put, key, tools)
         self._begun.put(key, begun)
-        self._record(head, tools)
+        _note(head, self._record(head, tools), None, {}, tools.tokens.sent)
 
     async def begun(self, head: request_head.RequestHead) -> first_lists.FirstList | None:
         """Return the list with which the client's session began; None if it is no longer kept."""
@@ -72,8 +83,9 @@ class ConstantLists:
     async def notice(self, head: request_head.RequestHead, now: tool_lists.ToolList) -> str:
         """Return a sentence about what changed since the last one, once. Empty if nothing did."""
         last = await self._last(head)
-        self._record(head, now, last)
+        known = self._record(head, now, last)
         if last is None:
+            _note(head, known, None, {}, now.tokens.sent)
             return ""
         callable_ = {name: digest.hex() for name, digest in now.callable.items()}
         kinds = {
@@ -83,6 +95,8 @@ class ConstantLists:
                 name for name, digest in callable_.items() if last.tools.get(name, digest) != digest
             },
         }
+        said = dict(zip(("added", "removed", "changed"), map(sorted, kinds.values()), strict=True))
+        _note(head, known, last, said, 0)
         parts = [
             f"{kind}: {texts.listing(sorted(names), MAX_NAMED)}" for kind, names in kinds.items() if names
         ]
@@ -103,14 +117,50 @@ class ConstantLists:
         if last is not None or (begun := await self.begun(head)) is None:
             return last
         tools = {tool.name: tool.digest for tool in begun if tool.digest}
-        return _Told(tools, frozenset(tools), list_changes.policy_in(head.client_session))
+        policy = list_changes.policy_in(head.client_session)
+        return _Told(tools, frozenset(tools), policy, _digest([tools, policy]))
 
     def _record(
         self, head: request_head.RequestHead, tools: tool_lists.ToolList, last: _Told | None = None
-    ) -> None:
+    ) -> _Told:
         told = {name: digest.hex() for name, digest in tools.callable.items()}
-        ever = frozenset(told) | (last.ever if last is not None else frozenset())
-        self._told.put(_client(head), _Told(told, ever, tools.policy_digest))
+        known = _Told(told, frozenset(told), tools.policy_digest)
+        known = dataclasses.replace(known, root=known.digest)
+        if last is not None:
+            entry = last.entry + (last.digest != known.digest)
+            known = dataclasses.replace(known, ever=known.ever | last.ever, root=last.root, entry=entry)
+        self._told.put(_client(head), known)
+        return known
+
+
+def _note(
+    head: request_head.RequestHead,
+    now: _Told,
+    last: _Told | None,
+    changes: Mapping[str, Collection[str]],
+    tokens: int,
+) -> None:
+    """Record what the model of a client was told, as of a conversation that a program keeps."""
+    # The same client says the same in every process.
+    client = [head.session, head.client_session or head.address]
+    chain = _digest([client, now.digest])
+    if not conversation_records.is_due(head.key, chain):
+        return
+    has_changed = last is not None and last.digest != now.digest
+    point = conversation_records.Point(
+        chain=chain,
+        root=now.root,
+        parent=_digest([client, last.digest]) if last is not None and has_changed else "",
+        line=conversation_records.CONSTANT,
+        is_in_words=True,
+        entry=now.entry,
+        start=() if has_changed else tuple(f"tool {name}" for name in now.tools),
+    )
+    conversation_records.note(head.key, point, changes, tokens)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(schema.canonical(value).encode()).hexdigest()[:24]
 
 
 def _client(head: request_head.RequestHead) -> Hashable:

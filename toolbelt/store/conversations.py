@@ -10,17 +10,17 @@ from typing import Any, Literal, NamedTuple, cast
 from django.db import models as orm
 from django.db.models import signals
 
-from toolbelt import models
+from toolbelt import conf, models
 from toolbelt.core import conversations
 from toolbelt.store import clock
-
-# Restarts when the conversation asks again.
-MAX_AGE = dt.timedelta(days=14)
 
 # The most rows that are read for a page.
 MAX_ROWS = 5_000
 
 Way = Literal["append", "words"]
+
+# The line of MCP clients whose lists never change: they cannot begin again.
+CONSTANT = "mcp/constant"
 
 
 class Told(NamedTuple):
@@ -59,6 +59,7 @@ class Live(NamedTuple):
     way: Way
     chain: str = ""
     root: str = ""
+    line: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +101,14 @@ def add_all(told: Iterable[Told]) -> None:
         unique_fields=["agent", "session", "chain"],
         update_fields=["seen"],
     )
-    prune(MAX_AGE)
+    prune()
 
 
-def prune(age: dt.timedelta) -> int:
-    """Delete what was told to conversations that no one has seen for this long; return the number of rows."""
+def prune(age: dt.timedelta | None = None) -> int:
+    """Delete what was told to conversations that no one has seen for this long, by default for the setting's days;
+    return the number of entries.
+    """
+    age = dt.timedelta(days=conf.CONVERSATIONS_DAYS) if age is None else age
     deleted, _ = models.Told.objects.filter(seen__lt=clock.now() - age).delete()
     if deleted:
         of_start = models.Told.objects.filter(agent=orm.OuterRef("agent"), root=orm.OuterRef("root"))
@@ -120,13 +124,15 @@ def live(agents: Collection[str] | None, since: dt.datetime) -> list[Live]:
     if agents is not None:
         rows = rows.filter(agent__in=agents)
     newest: dict[tuple[str, str, str], Live] = {}
-    for agent, session, chain, root, parent, way in rows.values_list(
-        "agent", "session", "chain", "root", "parent", "way"
+    for agent, session, chain, root, parent, way, line in rows.values_list(
+        "agent", "session", "chain", "root", "parent", "way", "line"
     ):
         if not session and parent:
             # It has moved on to this.
             newest.pop((agent, session, parent), None)
-        newest[agent, session, "" if session else chain] = Live(agent, session, cast(Way, way), chain, root)
+        newest[agent, session, "" if session else chain] = Live(
+            agent, session, cast(Way, way), chain, root, line
+        )
     return list(newest.values())
 
 
@@ -134,7 +140,7 @@ def holding(name: str, since: dt.datetime) -> list[Live]:
     """Return the conversations that asked since then and were ever told of this, or may have been because their start
     was not recorded: ``tool fetch``, ``toolkit kb``. Uses three queries.
     """
-    found = live(None, since)
+    found = [each for each in live(None, since) if each.line != CONSTANT]
     roots = {each.root for each in found}
     starts = models.Start.objects.filter(root__in=roots).values_list("agent", "root", "names")
     begun = {(agent, root) for agent, root, names in starts if name in names}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import io
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
@@ -121,13 +124,25 @@ def test_an_older_point_and_an_hour_later_count_no_more():
         assert effect(on=False) == (0, 0, 0, 0)
 
 
-def test_what_was_not_seen_for_long_is_forgotten():
+def test_what_was_not_seen_for_long_is_forgotten(settings: Any):
+    settings.TOOLBELT_CONVERSATIONS_DAYS = 3
     ask("s1", None)
-    models.Told.objects.update(seen=timezone.now() - conversations.MAX_AGE * 2)
+    models.Told.objects.update(seen=timezone.now() - dt.timedelta(days=4))
     ask("s2", None)
     assert list(models.Told.objects.values_list("session", flat=True)) == ["s2"]
     models.Agent.objects.get(key="ada").delete()
     assert not models.Told.objects.exists()
+
+
+@pytest.mark.parametrize(("days", "entries"), [((), "0 records"), (("--days", "2"), "1 record")])
+def test_a_command_deletes_what_is_old(days: tuple[str, ...], entries: str):
+    ask("s1", None)
+    models.Told.objects.update(seen=timezone.now() - dt.timedelta(days=3))
+    out = io.StringIO()
+    call_command("prune_conversations", *days, stdout=out)
+    assert out.getvalue() == f"Deleted {entries}.\n"
+    with pytest.raises(CommandError, match="0 or more"):
+        call_command("prune_conversations", "--days", "-1")
 
 
 def test_the_sessions_page_shows_the_badge_and_what_was_told(admin_client: Client):

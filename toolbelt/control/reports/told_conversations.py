@@ -28,6 +28,11 @@ class Conversation:
     entries: tuple[Entry, ...]
 
 
+def prune(age: dt.timedelta | None = None) -> int:
+    """Delete what conversations were told that were last seen longer ago than this; return the number of entries."""
+    return conversations.prune(age)
+
+
 def of(agent: str) -> tuple[Conversation, ...]:
     """Return the conversations that asked last. Uses a fixed number of queries."""
     latest = conversations.latest(agent, MAX_COUNT)

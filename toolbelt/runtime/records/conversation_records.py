@@ -17,6 +17,9 @@ from toolbelt.store import clock, conversations
 SECONDS = 600.0
 MAX_REMEMBERED = 10_000
 
+# The line of MCP clients whose lists never change.
+CONSTANT = conversations.CONSTANT
+
 _noted: caches.LruCache[tuple[str, str | None, int], float] = caches.LruCache(MAX_REMEMBERED)
 
 
