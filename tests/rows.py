@@ -89,7 +89,7 @@ def _value(field: orm.Field[Any, Any], rows: dict[type[orm.Model], orm.Model], t
         case orm.BooleanField():
             return True
         case orm.DateTimeField():
-            return _AT
+            return _AT + dt.timedelta(minutes=int(tag) if field.unique and tag.isdecimal() else 0)
         case orm.DateField():
             return _AT.date()
         case orm.UUIDField():
