@@ -26,7 +26,9 @@ for line in sys.stdin:
     method, answer = message.get("method"), None
     if method == "server/discover":
         open(mark, "a").write("probed\\n")
-        if probed == "exits":
+        if probed == "exits late":
+            time.sleep(0.3)
+        if probed.startswith("exits"):
             sys.exit("Error: expected initialize")
         if probed == "closes":
             os.close(1)
@@ -36,7 +38,7 @@ for line in sys.stdin:
         if probed == "nonsense":
             print("server/discover?", flush=True)
             continue
-        if probed == "late":
+        if probed in ("late", "slow"):
             time.sleep(0.3)
             info = {"name": "new", "version": "1"}
             result = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "serverInfo": info}
@@ -58,8 +60,8 @@ for line in sys.stdin:
     if answer and "id" in message:
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
 """
-PROBED = ["exits", "closes", "ignores", "nonsense", "half", "-32602", "-32601", "-32000"]
-BREAKING = ["exits", "closes"]
+PROBED = ["exits", "exits late", "closes", "ignores", "nonsense", "half", "-32602", "-32601", "-32000"]
+BREAKING = ["exits", "exits late", "closes"]
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +119,17 @@ def test_it_is_not_probed_again_until_it_is_refreshed(tmp_path: Path, probed: st
 
     asyncio.run(story())
     assert program.events.count("probed") == 2
+
+
+def test_a_server_that_starts_slowly_is_probed_again(tmp_path: Path) -> None:
+    program = Program(tmp_path, "slow")
+
+    async def story() -> None:
+        for _ in range(2):
+            assert (await program.call(seconds=0.1))["content"]
+
+    asyncio.run(story())
+    assert (program.events.count("started"), program.events.count("probed")) == (2, 2)
 
 
 def test_a_server_whose_revision_is_given_is_not_probed(tmp_path: Path) -> None:

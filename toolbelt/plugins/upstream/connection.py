@@ -316,7 +316,7 @@ class Server:
             with contextlib.suppress(_NotOverSSEError):
                 return await self._entered_over_sse(live, stack, limit=self.limits.probe)
             raise
-        if probe is not None and probe.is_late:
+        if probe is not None and probe.is_ignored:
             eras.remember(self.settings, "initialized")
         if self.settings.revision == "2026-07-28" != client.protocol_version:
             raise live_connection.UnreachableError(

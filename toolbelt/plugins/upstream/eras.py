@@ -8,7 +8,7 @@ initialized at once; others only speak HTTP+SSE, the transport of MCP 2024-11-05
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
+from typing import Any, Literal
 
 from toolbelt.core import caches, connections
 
@@ -22,14 +22,14 @@ _remembered: caches.LruCache[str, Beginning] = caches.LruCache(_MAX)
 class Probe:
     """The probe of one connection: the server has ``seconds`` to answer it.
 
-    ``is_pending`` until something is answered or the time is over; ``is_late`` if it was. ``is_fatal``: the connection
-    ended meanwhile.
+    ``is_pending`` until something is answered or the time is over. ``is_ignored`` from then on, until the server has
+    answered it after all, because it started slowly. ``is_fatal``: the connection ended before the answer.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self.id: int | str | None = None
-        self.is_pending, self.is_late, self.is_fatal = True, False, False
+        self.is_pending, self.is_ignored, self.is_fatal = True, False, False
         # Done once the time is over.
         self.expired: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._timer: asyncio.TimerHandle | None = None
@@ -45,13 +45,17 @@ class Probe:
         if self._timer is not None:
             self._timer.cancel()
 
+    def note_answer(self, id_: Any) -> None:
+        """Note that the server answered the request with this id, whether or not that is still waited for."""
+        self.is_ignored = self.is_ignored and id_ != self.id
+
     def note_end_of_messages(self) -> None:
         """Note that the connection ended."""
-        self.is_fatal = self.is_fatal or self.is_pending
+        self.is_fatal = self.is_fatal or self.is_pending or self.is_ignored
         self.end()
 
     def _expire(self) -> None:
-        self.is_pending, self.is_late = False, True
+        self.is_pending, self.is_ignored = False, True
         if not self.expired.done():
             self.expired.set_result(None)
 

@@ -77,7 +77,7 @@ class Incoming:
     async def receive(self) -> Any:
         """Return the next message."""
         try:
-            item = await self._next()
+            item, is_received = await self._next()
         except (
             anyio.EndOfStream,
             anyio.ClosedResourceError,
@@ -93,6 +93,8 @@ class Incoming:
         if isinstance(message, mcp_types.JSONRPCResponse | mcp_types.JSONRPCError):
             if self._probe is not None:
                 self._probe.end()
+                if is_received:
+                    self._probe.note_answer(_id(message))
             method = self._requested.pop(_id(message), None)
             if method is not None and isinstance(message, mcp_types.JSONRPCResponse):
                 if method.endswith(_LIST):
@@ -101,10 +103,12 @@ class Incoming:
                     message.result = results.without_nulls(message.result, method)
         return item
 
-    async def _next(self) -> Any:
-        """Return the next message; if the probe is not answered in time, the answer of a server that knows none."""
+    async def _next(self) -> tuple[Any, bool]:
+        """Return the next message, and whether it was received: if the probe is not answered in time, it is the answer
+        of a server that knows none.
+        """
         if self._receiving is None and (self._probe is None or not self._probe.is_pending):
-            return await self._inner.receive()
+            return await self._inner.receive(), True
         self._receiving = self._receiving or asyncio.ensure_future(self._inner.receive())
         waiting: set[asyncio.Future[Any]] = {self._receiving}
         if self._probe is not None and self._probe.is_pending:
@@ -116,12 +120,13 @@ class Incoming:
             raise
         if self._receiving.done():
             received, self._receiving = self._receiving, None
-            return received.result()
+            return received.result(), True
         error = mcp_types.ErrorData(
             code=mcp_types.METHOD_NOT_FOUND, message="The server did not answer in time."
         )
         id_ = self._probe.id if self._probe is not None else None
-        return session_message.SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=id_, error=error))
+        answer = session_message.SessionMessage(mcp_types.JSONRPCError(jsonrpc="2.0", id=id_, error=error))
+        return answer, False
 
     async def aclose(self) -> None:
         """Close the stream."""
