@@ -8,6 +8,7 @@ hold a secret. Variables are resolved when the connection is opened.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import re
 import urllib.parse
@@ -137,6 +138,7 @@ class Connection:
         )
 
 
+@functools.lru_cache(256)
 def read(text: str) -> Connection | None:
     """Return the connection from its JSON text; None if it is missing or invalid."""
     return of(schema.mapping(text, {}))

@@ -523,9 +523,13 @@ async def _id_of(request: httpx2.Request) -> Any:
     return next((document.get("id") for document in _documents(request.content)), None)
 
 
+_IDS = re.compile(rb'"id"\s*:\s*"?([^"\s,}]++)')
+
+
 def _with_id(body: bytes, id_: Any) -> bytes:
     """Return an answer with the id of its request: it answers no other, whatever id the server gives."""
-    if id_ is None or re.search(rb'"id"\s*:\s*"?%s\b' % re.escape(str(id_).encode()), body):
+    wanted = str(id_).encode()
+    if id_ is None or any(given[1] == wanted for given in _IDS.finditer(body)):
         return body
     try:
         document = json.loads(body)

@@ -187,7 +187,7 @@ def is_backing_off(plugin: catalog.Plugin) -> bool:
 
 def sharing(plugin: catalog.Plugin) -> connections.Sharing:
     """Return who shares a connection; empty if that depends on the server and it was not connected to yet."""
-    settings = _read(plugin.upstream)
+    settings = connections.read(plugin.upstream)
     has_session = known_session(plugin.name, digest_of(plugin))
     return settings.shared_by(has_session=has_session) if settings is not None else ""
 
@@ -200,7 +200,7 @@ def known_session(name: str, digest: str) -> bool | None:
 
 def connection_of(plugin: catalog.Plugin) -> connections.Connection:
     """Return the connection settings of a server. Raise UnreachableError if its plugin has none."""
-    settings = _read(plugin.upstream)
+    settings = connections.read(plugin.upstream)
     if settings is None:
         raise Unreachable(f"{plugin.name} has no connection settings.")
     return settings
@@ -350,7 +350,6 @@ def _secrets_of(plugin: catalog.Plugin) -> str:
 
 pool = upstream_pool.Pool(_close_soon, lambda: conf.UPSTREAM_CONNECTIONS, renew=_renew)
 claims = upstream_claims.Claims()
-_read = functools.lru_cache(256)(connections.read)
 
 
 def _forget() -> None:
