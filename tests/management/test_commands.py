@@ -91,6 +91,40 @@ def test_why_prints_one_line_and_every_rule_with_trace() -> None:
 
 
 @pytest.mark.usefixtures("stored")
+def test_why_says_what_gate_rules_say_to_a_call() -> None:
+    rules = [
+        {"key": "late", "effect": "deny", "tools": ["clock"], "when": {"hour": {"minimum": 18}}},
+        {"key": "watch", "effect": "deny", "observed": True},
+        {"key": "other", "effect": "deny", "tools": ["calc"]},
+    ]
+    belts.import_(writing.by("olive", via="command"), {"gate_rules": rules})
+
+    assert run("why", "ada", "clock", "--trace").splitlines()[13:] == [
+        "At the gate:",
+        "  late: denies when hour ≥ 18  depends on hour",
+        "  watch: would deny  applies",
+    ]
+    for given, answer in (("19", "applies"), ("9", "does not apply")):
+        assert f"hour ≥ 18  {answer}\n" in run("why", "ada", "clock", "--arguments", f'{{"hour": {given}}}')
+    unknown = run("why", "ada", "clock", "--arguments", '{"hour": "19"}')
+    assert "hour ≥ 18  cannot be known for these arguments, so it applies\n" in unknown
+    for wrong in ("[]", "{", '{"a": 1, "a": 2}', '{"a": NaN}'):
+        with pytest.raises(CommandError, match="The arguments"):
+            run("why", "ada", "clock", "--arguments", wrong)
+
+
+@pytest.mark.usefixtures("stored")
+def test_why_says_that_no_rule_concerns_a_call_and_why_its_arguments_do_not_fit() -> None:
+    schema = {"type": "object", "properties": {"hour": {"type": "integer"}}}
+    belts.import_(writing.by("olive", via="command"), {"tools": [{"key": "clock", "input_schema": schema}]})
+
+    text = run("why", "ada", "clock", "--arguments", '{"hour": "x"}')
+
+    assert "The arguments do not fit the tool:\n  hour: 'x' is not of type 'integer'" in text
+    assert text.endswith("At the gate: no rule concerns calls of this tool.\n")
+
+
+@pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("args", [("surface", "adda"), ("why", "ada", "clok"), ("why", "adda", "clock")])
 def test_an_unknown_name_is_reported_with_the_nearest_name(args: tuple[str, ...]) -> None:
     with pytest.raises(CommandError, match=r"Did you mean (ada|clock)\?"):

@@ -25,10 +25,11 @@ def write_whole(document: dict[str, Any]) -> None:
 
 
 def in_stored_order(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with tools sorted by key and categories by name, as they are stored."""
+    """Return the document with tools and rules sorted by key and categories by name, as they are stored."""
+    rules = sorted(document.get("gate_rules", ()), key=lambda entry: entry["key"].encode())
     tools = sorted(document.get("tools", ()), key=lambda entry: entry["key"].encode())
     categories = sorted(document.get("categories", ()), key=str.encode)
-    return {**document, "tools": tools, "categories": categories}
+    return {**document, "tools": tools, "categories": categories, "gate_rules": rules}
 
 
 def normalized(document: dict[str, Any]) -> dict[str, Any]:
@@ -71,14 +72,14 @@ def test_writing_a_stored_belt_again_writes_nothing(document: dict[str, Any]) ->
 def test_the_number_of_queries_of_an_export_is_constant(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(16):
         assert entries.export() == {}
     factories.everything()
     for number in range(5):
         factories.agent(f"agent{number}")
         factories.toolkit(f"kit{number}", models.Tool.objects.get(key="run"))
 
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(16):
         entries.export()
 
 

@@ -13,7 +13,7 @@ from django.utils import cache
 from ninja import params
 
 from toolbelt.api import auth, problems, schemas, surfaces
-from toolbelt.core import rules, schema
+from toolbelt.core import gate_rules, rules, schema
 from toolbelt.core.rules import reasons
 from toolbelt.runtime import calls
 from toolbelt.runtime.surfaces import explain, prepared_answers, request_contexts, toolkits
@@ -125,6 +125,21 @@ class ExplanationStep(ninja.Schema):
     answer: Annotated[RuleAnswer | None, pydantic.Field(description="Null if the rule does not apply.")]
 
 
+class GateStep(ninja.Schema):
+    """A gate rule that concerns calls of the tool by the agent."""
+
+    rule: Annotated[str, pydantic.Field(description="The rule's key.")]
+    does: Annotated[str, pydantic.Field(description="What it does: `denies when amount > 500`.")]
+    observed: Annotated[bool, pydantic.Field(description="Whether what it does is only recorded.")]
+    answer: Annotated[
+        str,
+        pydantic.Field(
+            description="`applies`, `does not apply` (it has ended), or `depends` (on the arguments)."
+        ),
+    ]
+    depends_on: Annotated[list[str], pydantic.Field(description="The arguments that it reads.")]
+
+
 class Explanation(ninja.Schema):
     """The decision for one tool, its reason, and the result of every rule."""
 
@@ -143,6 +158,9 @@ class Explanation(ninja.Schema):
         ),
     ]
     trace: Annotated[list[ExplanationStep], pydantic.Field(description="All rules, in order.")]
+    at_the_gate: Annotated[
+        list[GateStep], pydantic.Field(description="The gate rules that concern calls of the tool.")
+    ]
 
 
 @router.get(
@@ -218,6 +236,16 @@ def explain_tool(request: HttpRequest, agent: str, tool: str, query: params.Quer
         "trace": [
             {"question": step.rule_number, "asks": step.rule, "answer": _rule_answer(step.answer)}
             for step in explanation.trace
+        ],
+        "at_the_gate": [
+            {
+                "rule": step.rule.key,
+                "does": gate_rules.in_words(step.rule),
+                "observed": step.rule.observed,
+                "answer": step.answer,
+                "depends_on": step.depends_on,
+            }
+            for step in explanation.at_the_gate
         ],
     }
 

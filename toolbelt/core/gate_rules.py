@@ -36,6 +36,20 @@ class Step:
     depends_on: tuple[str, ...] = ()
     has_ended: bool = False
 
+    @property
+    def words(self) -> str:
+        """Return the answer for people: ``applies``, ``depends on amount``, ``has ended``."""
+        if self.has_ended:
+            return "has ended"
+        if self.answer == "depends":
+            return (
+                f"depends on {', '.join(self.depends_on)}" if self.depends_on else "depends on the arguments"
+            )
+        if self.answer == "unknown":
+            outcome = "applies" if self.rule.effect == "deny" else "does not apply"
+            return f"cannot be known for these arguments, so it {outcome}"
+        return self.answer
+
 
 NOTHING = Judgement()
 _VERBS: Mapping[catalog.Effect, str] = {"deny": "denies", "allow": "allows"}

@@ -33,6 +33,7 @@ _KINDS: Mapping[str, str] = {
     "tool": "Tools",
     "loadout": "Loadouts",
     "subapp": "Sub-apps",
+    "gaterule": "Rules",
     "plugin": "Plugins and servers",
     "category": "Categories",
     "callrecord": "Calls",

@@ -58,6 +58,7 @@ _KINDS = {
     "plugin": "Servers & plugins",
     "loadout": "Loadouts",
     "sub_app": "Sub-apps",
+    "gate_rule": "Rules",
     "category": "Categories",
     "session": "Sessions",
     "token": "Tokens",

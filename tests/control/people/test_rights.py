@@ -54,6 +54,7 @@ def test_everyone_may_read_the_kinds_that_screens_show() -> None:
         "loadout",
         "agent",
         "sub_app",
+        "gate_rule",
     ]
 
 

@@ -16,7 +16,7 @@ from toolbelt.core import agents, catalog, effects, keys, loadouts, risks, sessi
 from toolbelt.core.rules import budgets
 from toolbelt.store import snapshots
 
-Kind = Literal["loadout", "toolkit", "sub_app"]
+Kind = Literal["loadout", "toolkit", "sub_app", "gate_rule"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +55,9 @@ def of(
     """Return the consequences for each agent that they concern, where the thing with this name is the difference
     between the two catalogs.
     """
+    if kind == "gate_rule":
+        # It is about calls, and not about what agents have.
+        return ()
     candidates = _loadable_candidates(kind, name, stored, proposed)
     all_consequences = (
         _consequence(agent, stored, proposed, candidates)

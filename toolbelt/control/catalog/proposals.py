@@ -1,4 +1,4 @@
-"""Proposals: the effects on agents of a change of a loadout, toolkit or sub-app, shown before it is saved.
+"""Proposals: the effects on agents of a change of a loadout, toolkit, sub-app or gate rule, shown before it is saved.
 
 A proposal is computed from what is stored, and nothing is written. :func:`save` and :func:`remove` do what was shown:
 they compute it again in their own transaction, and ask again if the result differs.
@@ -14,7 +14,7 @@ from typing import Any
 
 from toolbelt.control import guards, writing
 from toolbelt.control.access import access_index
-from toolbelt.control.catalog import consequences, entries, unresolved
+from toolbelt.control.catalog import consequences, entries, rule_effects, unresolved
 from toolbelt.core import agents, belts, catalog, conflicts, definitions, errors, schema, texts
 from toolbelt.store import agents as agent_rows
 from toolbelt.store import snapshots
@@ -27,7 +27,8 @@ Entry = Mapping[str, Any]
 class Proposal:
     """The effects of a change. ``before`` and ``after`` hold the keys that differ, as in an audit entry (``after`` is
     None for a removal); ``touched`` are the agents that it affects, out of ``agents``. ``denials`` are the names that a
-    loadout would newly disable and that do not exist. ``digest`` identifies the proposal.
+    loadout would newly disable and that do not exist. ``rule_effect`` is whom and what a gate rule
+    concerns. ``digest`` identifies the proposal.
     """
 
     kind: Kind
@@ -38,6 +39,7 @@ class Proposal:
     agents: int
     digest: str
     denials: tuple[unresolved.Unresolved, ...] = ()
+    rule_effect: rule_effects.RuleEffect | None = None
 
     @property
     def is_nothing(self) -> bool:
@@ -52,6 +54,8 @@ class UnseenEffect(errors.ConfirmationRequired):
         self.proposal = proposal
         count = len(proposal.touched)
         reasons = [str(unresolved.as_problem(denial)) for denial in proposal.denials]
+        if proposal.rule_effect is not None:
+            reasons.append("It concerns calls: see whose, and of which tools.")
         if count:
             reasons.append(f"It changes what {texts.counted(count, 'agent')} get{'s' if count == 1 else ''}.")
         if again:
@@ -180,11 +184,15 @@ def summarize(proposal: Proposal) -> dict[str, Any]:
             }
             for consequence in proposal.touched
         ],
+        **(
+            {} if (concerned := proposal.rule_effect) is None else {"concerns": dataclasses.asdict(concerned)}
+        ),
     }
 
 
 def _require_seen(proposal: Proposal, seen_digest: str) -> None:
-    if (proposal.touched or proposal.denials) and seen_digest != proposal.digest:
+    is_to_be_seen = proposal.touched or proposal.denials or proposal.rule_effect is not None
+    if is_to_be_seen and not proposal.is_nothing and seen_digest != proposal.digest:
         raise UnseenEffect(proposal, again=bool(seen_digest))
 
 
@@ -201,6 +209,8 @@ def _values(stored: catalog.Catalog, kind: Kind) -> Mapping[str, Any]:
             return stored.toolkits
         case "sub_app":
             return stored.sub_apps
+        case "gate_rule":
+            return stored.gate_rules
 
 
 def _with(stored: catalog.Catalog, kind: Kind, name: str, value: Any) -> catalog.Catalog:
@@ -208,13 +218,14 @@ def _with(stored: catalog.Catalog, kind: Kind, name: str, value: Any) -> catalog
     changed = {**_values(stored, kind), name: value}
     if value is None:
         del changed[name]
-    kinds: tuple[Kind, ...] = ("loadout", "toolkit", "sub_app")
+    kinds: tuple[Kind, ...] = ("loadout", "toolkit", "sub_app", "gate_rule")
     values = {other: _values(stored, other) for other in kinds} | {kind: changed}
     proposed = catalog.replace(
         stored,
         toolkits=values["toolkit"].values(),
         loadouts=values["loadout"].values(),
         sub_apps=values["sub_app"].values(),
+        gate_rules=values["gate_rule"].values(),
     )
     # The tools are the same, and so are their definitions, except for the toolkits that these name.
     known = definitions.computed(stored)
@@ -265,6 +276,7 @@ def _proposal(
     denials: tuple[unresolved.Unresolved, ...] = (),
 ) -> Proposal:
     touched = consequences.of(kind, name, stored, proposed, all_agents)
+    rule = (proposed.gate_rules.get(name) or stored.gate_rules[name]) if kind == "gate_rule" else None
     guards.refuse_budgets(
         (consequence.agent.key, consequence.spent_before, consequence.spent_after)
         for consequence in touched
@@ -279,6 +291,7 @@ def _proposal(
         agents=len(all_agents),
         digest="",
         denials=denials,
+        rule_effect=None if rule is None else rule_effects.of(proposed, rule, all_agents),
     )
     text = schema.canonical([before, after, summarize(proposal)])
     return dataclasses.replace(proposal, digest=hashlib.sha256(text.encode()).hexdigest())

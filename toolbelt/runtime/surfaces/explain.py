@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from toolbelt.core import catalog, errors, request_key
+from toolbelt.core import (
+    admitting,
+    catalog,
+    declared_versions,
+    errors,
+    gate_rules,
+    request_key,
+    schema,
+)
 from toolbelt.core.rules import budgets, reasons, resolution
 from toolbelt.runtime.surfaces import snapshots
+from toolbelt.store import clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A decision with every rule that was checked, including those after the deciding one, and who runs the tool."""
+    """A decision with every rule that was checked, including those after the deciding one, and who runs the tool.
+
+    ``at_the_gate`` are the gate rules that concern calls of it; ``problems`` are why the arguments in question do not
+    fit the tool.
+    """
 
     agent: str
     decision: resolution.Decision
     trace: tuple[resolution.Step, ...]
     runner: catalog.Runner
+    at_the_gate: tuple[gate_rules.Step, ...] = ()
+    problems: tuple[schema.Violation, ...] = ()
 
     @property
     def line(self) -> str:
@@ -24,15 +41,28 @@ class Explanation:
         return reasons.format_line(self.decision)
 
 
-def why(key: request_key.RequestKey, tool: str) -> Explanation:
-    """Explain the decision for one tool of one agent. Raise errors.NotFound for an unknown agent or tool."""
+def why(key: request_key.RequestKey, tool: str, arguments: Mapping[str, Any] | None = None) -> Explanation:
+    """Explain the decision for one tool of one agent, and what gate rules say to these arguments of a call.
+
+    Raise errors.NotFound for an unknown agent or tool.
+    """
     snapshot, _ = snapshots.take(key)
     if tool not in snapshot.catalog.tools:
         raise errors.NotFound("tool", tool, snapshot.catalog.tools)
     resolved = budgets.resolve(snapshot)
+    stored = snapshot.catalog
+    problems: tuple[schema.Violation, ...] = ()
+    if arguments is not None:
+        takes = declared_versions.offered(stored.tools[tool]).input_schema
+        arguments = admitting.filled(stored, tool, arguments)
+        problems = schema.violations(takes, arguments)
     return Explanation(
         agent=key.agent,
         decision=resolved.decision(tool),
         trace=resolution.trace(resolved.context, tool),
-        runner=snapshot.catalog.runner(snapshot.catalog.tools[tool]),
+        runner=stored.runner(stored.tools[tool]),
+        at_the_gate=gate_rules.explain(
+            stored, snapshot.agent, tool, arguments, subagent=snapshot.subagent or "", at=clock.now()
+        ),
+        problems=problems,
     )

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
+from django.utils import timezone
 
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import queries
-from toolbelt.core import errors, keys
+from toolbelt.core import errors, gate_rules, keys
 from toolbelt.core.rules import resolution
 from toolbelt.web.kit import pieces, words
 
@@ -62,6 +63,10 @@ class Why(pieces.Page):
         self.key = key
         self.title = (toolkit.title if toolkit else tool.title if tool else "") or key
         self.is_tool = toolkit is None
+        # The gate rules that concern calls of the tool.
+        self.at_the_gate = (
+            gate_rules.explain(stored, access.agent, key, at=timezone.now()) if toolkit is None else ()
+        )
         self.decisions = tuple(
             _Item(access, list(each), key if toolkit else "", may)
             for _, each in itertools.groupby(ordered, key=_reason)

@@ -20,7 +20,7 @@ from toolbelt.web.kit import differences, pieces, texts, titles, words
 
 # How long a page offers users to undo their own last change.
 QUICK_UNDO_TIME = dt.timedelta(hours=1)
-_KINDS = {"sub_app": "sub-app"}
+_KINDS = {"sub_app": "sub-app", "gate_rule": "rule"}
 VERBS = {
     "create": "created",
     "change": "changed",

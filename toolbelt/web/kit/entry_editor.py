@@ -225,6 +225,7 @@ class _Question(pieces.Page):
         seen_digest, self.reason = _digest_and_reason(request)
         self.title = f"{verb} {kind.word} {titles.label(proposal.kind, proposal.name)}?"
         self.proposal = proposal
+        self.rule_effect = proposal.rule_effect
         self.unaffected = proposal.agents - len(proposal.touched)
         broken = [affected.agent.key for affected in proposal.touched if affected.effect.breaks]
         self.live = sum(impacts.by_agent(broken).values(), effects.NO_CONVERSATIONS)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from toolbelt.core import effects
+from toolbelt.core import effects, gate_rules
 from toolbelt.core.rules import reasons
 from toolbelt.web.kit import context_saved, model_panel, texts, tool_sections, words
 
@@ -39,6 +39,7 @@ for print_value in (
     register.filter(print_value.__name__, print_value)
 # "cut" is a filter of Django's own.
 register.filter("cut_to", words.cut)
+register.filter("rule_words", gate_rules.in_words)
 register.filter("state_word", words.state_of)
 register.filter("visible", texts.visible)
 register.filter("context_saved", context_saved.in_words)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from django.utils import timezone
+
 from toolbelt.control.reports import queries
-from toolbelt.core import catalog, grants, policy, risks
+from toolbelt.core import catalog, gate_rules, grants, policy, risks
 from toolbelt.core.rules import reasons, resolution
 from toolbelt.web.kit import explained, pieces, words
 
@@ -122,6 +124,15 @@ class Row(pieces.View):
         self.reason = reason
         self.until = _until(access, key)
         self.by = _by(access, key)
+        self.at_the_gate = _at_the_gate(access, key)
+
+
+def _at_the_gate(access: queries.Access, tool: str) -> str:
+    """Return what gate rules do to calls of a tool, in words; empty if none concerns them."""
+    if not access.catalog.gate_rules:
+        return ""
+    steps = gate_rules.explain(access.catalog, access.agent, tool, at=timezone.now())
+    return "; ".join(gate_rules.in_words(step.rule) for step in steps if not step.has_ended)
 
 
 def _tokens(access: queries.Access, group: Group, active: Sequence[str]) -> tuple[str, str]:

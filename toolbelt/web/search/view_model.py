@@ -43,6 +43,7 @@ _PAGES = (
     _Page("Toolkits", "toolkits"),
     _Page("Tools", "tools", "catalog"),
     _Page("Loadouts", "loadouts", "profiles"),
+    _Page("Rules", "gate_rules", "gate deny arguments conditions calls"),
     _Page("Servers & plugins", "plugins", "mcp sources upstream"),
     _Page("Sub-apps", "sub_apps"),
     _Page("Calls", "calls", "usage unused errors", kind="call_record"),
@@ -58,6 +59,7 @@ _PAGES = (
     _Page("New toolkit", "new_toolkit", "create add", permission="toolbelt.add_toolkit"),
     _Page("New loadout", "new_loadout", "create add", permission="toolbelt.add_loadout"),
     _Page("New sub-app", "new_sub_app", "create add", permission="toolbelt.add_subapp"),
+    _Page("New rule", "new_gate_rule", "create add deny", permission="toolbelt.add_gaterule"),
     _Page("Add server", "add_server", "create new mcp plugin", permission="toolbelt.add_plugin"),
     _Page(
         "Import servers", "import_servers", "mcp json file claude cursor", permission="toolbelt.add_plugin"

@@ -1,0 +1,179 @@
+"""Tests of the list of rules, a rule's page and its editor, and of what Access says about rules."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests.web import dashboard, editor_forms
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.catalog import entries
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+OLIVE = writing.by("olive", via="command")
+PAGE, EDIT, SAVE = "/rules/papers-only/", "/rules/papers-only/edit/", "/rules/papers-only/save/"
+NEW, CREATE = "/new/rule/", "/new/rule/save/"
+WHEN = {"query": {"pattern": "secret"}}
+RULE: dict[str, Any] = {
+    "key": "papers-only",
+    "effect": "deny",
+    "agents": ["ada"],
+    "tools": ["papers"],
+    "when": WHEN,
+    "reason": "Search for something else.",
+}
+
+
+@pytest.fixture
+def rule(belt: None) -> None:
+    entries.put(OLIVE, "gate_rule", RULE)
+
+
+@pytest.fixture
+def editor(operator: Client, olive: auth.User) -> Client:
+    """Return the browser of a user with all permissions for rules."""
+    codenames = [f"{act}_gaterule" for act in ("add", "change", "delete")]
+    olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=codenames))
+    return operator
+
+
+def open_page(browser: Client, address: str = PAGE) -> Any:
+    return browser.get(address).context["page"]
+
+
+def test_an_empty_list_says_what_rules_are_for(viewer: Client) -> None:
+    assert "No rules yet" in dashboard.text(viewer.get("/rules/"))
+
+
+def test_the_list_and_the_page_say_what_a_rule_does_and_whom_it_concerns(viewer: Client, rule: None) -> None:
+    (line,) = open_page(viewer, "/rules/").rules
+    assert (line.words, line.agents, line.tools) == (
+        "denies when query matches secret",
+        ("ada",),
+        ("papers",),
+    )
+    page = viewer.get(PAGE)
+    html = dashboard.text(page)
+    assert "Denies when query matches secret" in html
+    assert "Search for something else." in html
+    assert "view only" in html
+    assert "/edit/" not in html
+    assert page.context["page"].conditions == (("When", json.dumps(WHEN, indent=2)),)
+    assert viewer.get("/rules/nothing/").status_code == 404
+
+
+def test_a_rule_is_created_after_whom_it_concerns_was_shown_and_removed_with_undo(editor: Client) -> None:
+    assert editor_forms.submit(editor, NEW, CREATE).context["page"].form.problems["key"] == "Enter a key."
+    response = editor_forms.submit(
+        editor,
+        NEW,
+        CREATE,
+        key="stop",
+        tool_names="github__*",
+        unless='{"repo": {"const": "toy"}}',
+        htmx=True,
+    )
+    question = response.context["page"]
+    assert question.title == "Create rule stop?"
+    assert question.rule_effect.agents == ("ada", "bob")
+    assert question.rule_effect.tools == ("github__issue_read", "github__issue_write", "github__merge")
+    assert "It concerns calls of 3 tools by 2 agents" in editor_forms.visible_text(response)
+    assert not models.GateRule.objects.exists()
+
+    assert editor_forms.resubmit(editor, response, CREATE).headers["Location"] == "/rules/stop/"
+
+    assert entries.read("gate_rule", "stop") == {
+        "key": "stop",
+        "effect": "deny",
+        "tools": ["github__*"],
+        "unless": {"repo": {"const": "toy"}},
+    }
+    response = editor_forms.submit(editor, "/rules/stop/", "/rules/stop/remove/")
+    assert response.context["page"].title == "Remove rule stop?"
+    response = editor_forms.resubmit(editor, response, "/rules/stop/remove/")
+    assert response.headers["Location"] == "/rules/"
+    undo = open_page(editor, "/rules/").notice.undo
+    assert undo == dashboard.latest_entry().pk
+    assert editor.post(f"/audit/{undo}/undo/").status_code == 303
+    assert entries.read("gate_rule", "stop")["tools"] == ["github__*"]
+
+
+def test_only_what_was_changed_is_written(editor: Client, rule: None) -> None:
+    response = editor_forms.submit(editor, EDIT, SAVE, observed="yes", ends="2031-05-04T16:00:00+02:00")
+    assert editor_forms.resubmit(editor, response, SAVE).status_code == 303
+    stored = entries.read("gate_rule", "papers-only")
+    assert stored == {**RULE, "observed": True, "ends": "2031-05-04T14:00:00Z"}
+    logged = dashboard.latest_entry()
+    assert (logged.action, sorted(logged.after)) == ("gate_rule.change", ["ends", "observed"])
+    # Nothing else: the condition as it was typed is the same.
+    response = editor_forms.submit(editor, EDIT, SAVE)
+    assert "already up to date" in open_page(editor).notice.text
+    assert response.status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "message"),
+    [
+        ({"when": "{"}, "when", "This is not JSON: line 1, column 2"),
+        ({"when": "[1]"}, "when", "'when' must be a mapping"),
+        ({"when": '{"a": {"minimun": 1}}'}, "when", "'minimun' is not a keyword"),
+        ({"tool_names": "paper"}, "tool_names", "Did you mean papers?"),
+        ({"agents": "adda"}, "agents", "There is no agent named 'adda'. Did you mean ada?"),
+        ({"ends": "tomorrow"}, "ends", "'ends' must be a time with its zone"),
+    ],
+)
+def test_problems_are_shown_at_their_field(
+    editor: Client, rule: None, typed: dict[str, str], field: str, message: str
+) -> None:
+    response = editor_forms.submit(editor, EDIT, SAVE, **typed)
+    assert response.status_code == 422
+    assert message in " ".join(response.context["page"].form.errors[field])
+    assert entries.read("gate_rule", "papers-only") == RULE
+
+
+@pytest.mark.parametrize(
+    ("changes", "note"),
+    [
+        ({"when": {"qury": True}}, "No tool that it concerns lists an argument 'qury', so it never applies"),
+        ({"effect": "allow"}, "It changes nothing yet"),
+        ({"tools": ["nothing*"]}, "It concerns no tool yet."),
+        ({"agents": None, "sub_apps": None, "kinds": ["explore"]}, "It concerns no agent yet."),
+    ],
+)
+def test_what_protects_nothing_is_said(
+    viewer: Client, rule: None, changes: dict[str, Any], note: str
+) -> None:
+    schema = {"type": "object", "properties": {"query": {"type": "string"}}}
+    entries.change(OLIVE.replace(confirm=True), "tool", "papers", {"input_schema": schema})
+    assert open_page(viewer).line.notes == ()
+    entries.change(OLIVE, "gate_rule", "papers-only", changes)
+    assert note in " ".join(open_page(viewer).line.notes)
+
+
+def test_access_says_which_rules_concern_a_tool(viewer: Client, rule: None) -> None:
+    html = dashboard.text(viewer.get("/agents/ada/?q=papers"))
+    assert "denies when query matches secret" in html
+    assert "denies when" not in dashboard.text(viewer.get("/agents/bob/?q=papers"))
+    why = dashboard.text(viewer.get("/agents/ada/why/papers/"))
+    assert "At the gate:" in why
+    assert PAGE in why
+
+
+def test_query_counts_do_not_grow_with_rules(viewer: Client, rule: None) -> None:
+    def cost() -> list[int]:
+        for address in ("/rules/", PAGE):
+            viewer.get(address)
+        return [dashboard.count_queries(partial(viewer.get, address)) for address in ("/rules/", PAGE)]
+
+    few = cost()
+    for number in range(8):
+        entries.put(OLIVE, "gate_rule", {**RULE, "key": f"r{number}"})
+    assert cost() == few
+    assert max(few) <= 12

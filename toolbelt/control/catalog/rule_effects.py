@@ -1,0 +1,52 @@
+"""Whom and what a gate rule concerns, and what its author should know before it is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolbelt.core import agents, catalog, conditions, gate_rules, schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleEffect:
+    """The agents and tools whose calls a rule concerns, by key, and what to check before it is saved."""
+
+    agents: tuple[str, ...]
+    tools: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def of(stored: catalog.Catalog, rule: catalog.GateRule, all_agents: Collection[agents.Agent]) -> RuleEffect:
+    """Return whom and what a rule concerns; archived agents make no calls."""
+    concerned = [agent.key for agent in gate_rules.agents_of(stored, rule, all_agents) if not agent.archived]
+    tools = [*gate_rules.tools_of(stored, rule)]
+    return RuleEffect(
+        agents=tuple(sorted(concerned)),
+        tools=tuple(tool.key for tool in tools),
+        notes=tuple(_notes(rule, tools, has_agents=bool(concerned))),
+    )
+
+
+def _notes(rule: catalog.GateRule, tools: Collection[catalog.Tool], *, has_agents: bool) -> Iterator[str]:
+    if rule.effect == "allow":
+        yield "It changes nothing yet: no rule asks, and a rule that allows never turns a denial."
+    if not tools:
+        yield "It concerns no tool yet."
+    if not has_agents:
+        yield "It concerns no agent yet."
+    schemas = [schema.mapping(tool.input_schema, schema.EMPTY) for tool in tools]
+    for word, text in (("when", rule.when), ("unless", rule.unless)):
+        for name in conditions.fields_of_text(text):
+            if schemas and not any(_lists(each, name) for each in schemas):
+                outcome = "never applies" if word == "when" and rule.effect == "deny" else "may never hold"
+                yield f"No tool that it concerns lists an argument {name!r}, so it {outcome}: check its spelling."
+
+
+def _lists(takes: Mapping[str, Any], name: str) -> bool:
+    """Return whether a tool lists an argument, or takes some that it does not list by name."""
+    properties = takes.get("properties")
+    if not isinstance(properties, Mapping) or {"allOf", "anyOf", "oneOf", "$ref"} & takes.keys():
+        return True
+    return name in properties or not properties

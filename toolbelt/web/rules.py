@@ -1,0 +1,166 @@
+"""The gate rules: their list, the page of a rule, and the editor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from toolbelt.control.access import access_index
+from toolbelt.control.catalog import rule_effects
+from toolbelt.core import agents, belts, catalog, errors, gate_rules, grants
+from toolbelt.core.rules import reasons
+from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses
+
+# The most names that the page of a rule lists of its agents or its tools.
+MAX_NAMES = 30
+_CONDITIONS = ("when", "unless")
+
+
+class GateRule(entry_forms.EntryForm):
+    """The form of a gate rule. Its conditions are typed as JSON."""
+
+    entry_kind = "gate_rule"
+    plain_fields = ("effect", "reason", "announce", "observed", "ends")
+    list_fields = ("agents", "kinds", "sub_apps", "toolkits", "plugins", "risks")
+    # Pages send a field named "tools" with each request of htmx.
+    fields_by_key = {"tools": "tool_names"}
+
+    key = forms.CharField(required=False, help_text="Its name in Toolbelt: letters, digits, _, . and -.")
+    effect = forms.CharField(required=False, widget=forms.Select)
+    reason = fields.Text(
+        rows=2, label="Reason for the model", help_text="What the model reads when its call is refused."
+    )
+    announce = forms.BooleanField(required=False, label="Name the rule in the refusal")
+    observed = forms.BooleanField(
+        required=False, label="Observe only: record what it would refuse, and refuse nothing"
+    )
+    ends = forms.CharField(
+        required=False, help_text="From when on it has no effect, in UTC: 2026-11-22T14:05:00Z. Empty: never."
+    )
+    agents = fields.NameList(rows=2, help_text="One agent per line.")
+    kinds = fields.Checkboxes(label="Kinds of agents")
+    sub_apps = fields.NameList(rows=2, label="Sub-apps", help_text="One sub-app per line.")
+    tool_names = fields.NameList(
+        rows=3, label="Tools", help_text="One tool per line, or the beginning of keys with *, such as send_*."
+    )
+    toolkits = fields.NameList(rows=2, help_text="One toolkit per line.")
+    plugins = fields.NameList(rows=2, help_text="One plugin per line.")
+    risks = fields.Checkboxes()
+    when = fields.Text(rows=5, help_text='JSON, such as {"amount": {"exclusiveMinimum": 500}}.')
+    unless = fields.Text(rows=5, help_text='JSON, such as {"to": {"pattern": "@example\\\\.com$"}}.')
+
+    @classmethod
+    def initial_of(cls, value: catalog.GateRule) -> dict[str, Any]:
+        """Return the fields of the form for a rule."""
+        return {
+            **super().initial_of(value),
+            "tool_names": list(value.tools),
+            **{name: _typed(getattr(value, name)) for name in _CONDITIONS},
+            "ends": "" if value.ends is None else grants.format_time(value.ends),
+        }
+
+    def set_choices(self, stored: catalog.Catalog) -> None:
+        """Set the effects, kinds and risks to choose from."""
+        self.choose("effect", [("deny", "Deny"), ("allow", "Allow")])
+        self.choose("kinds", [(kind, kind) for kind in agents.KINDS])
+        self.choose("risks", [(risk, reasons.RISKS[risk].capitalize()) for risk in catalog.DENIED_RISKS])
+
+    def entry(self) -> dict[str, Any]:
+        """Return every key of the form with its value; None means the default."""
+        conditions = {name: _read(self.values.get(name, "")) for name in _CONDITIONS}
+        tools = entry_forms.merge(self.values["tool_names"], self.initial.get("tool_names", ()))
+        return {
+            **super().entry(),
+            "tools": tools or None,
+            **{name: read for name, (read, _) in conditions.items()},
+        }
+
+    def check_rows(self) -> Mapping[str, str]:
+        """Return why a condition cannot be read, by its field."""
+        found = {name: _read(self.values.get(name, ""))[1] for name in _CONDITIONS}
+        return {name: problem for name, problem in found.items() if problem}
+
+
+def _typed(condition: str) -> str:
+    return json.dumps(json.loads(condition), indent=2, ensure_ascii=False) if condition else ""
+
+
+def _read(text: str) -> tuple[Any, str]:
+    """Return the condition in a text (None if there is none), and why it cannot be read."""
+    if not text.strip():
+        return None, ""
+    try:
+        return json.loads(text), ""
+    except json.JSONDecodeError as error:
+        return None, f"This is not JSON: line {error.lineno}, column {error.colno}: {error.msg}."
+    except (ValueError, RecursionError) as error:
+        return None, f"This cannot be read as JSON: {error}."
+
+
+class Editor(entry_editor.Editor):
+    """The editor of gate rules."""
+
+    kind, form, template = "gate_rule", GateRule, "rules/_form.html"
+    about = "A rule decides about calls of tools that an agent has, by their arguments."
+
+
+@require_safe
+def listing(request: http.Request) -> HttpResponse:
+    """Show the list."""
+    return responses.show(request, _Page(request), "rules/list.html")
+
+
+class _Page(pieces.Page):
+    """The list of gate rules."""
+
+    def __init__(self, request: http.Request) -> None:
+        index = access_index.load()
+        all_agents = [access.agent for access in index.agents]
+        self.rules = tuple(
+            _Rule(index.catalog, rule, all_agents) for rule in index.catalog.gate_rules.values()
+        )
+
+
+class _Rule(pieces.View):
+    """A gate rule, in words, with whom and what it concerns."""
+
+    def __init__(
+        self, stored: catalog.Catalog, rule: catalog.GateRule, all_agents: list[agents.Agent]
+    ) -> None:
+        effect = rule_effects.of(stored, rule, all_agents)
+        self.rule = rule
+        self.words = gate_rules.in_words(rule)
+        self.has_ended = gate_rules.has_ended(rule, timezone.now())
+        self.is_for_all_agents = not (rule.agents or rule.kinds or rule.sub_apps)
+        self.is_for_all_tools = not (rule.tools or rule.toolkits or rule.plugins or rule.risks)
+        self.agents, self.tools, self.notes = effect.agents, effect.tools, effect.notes
+        self.some_agents, self.some_tools = effect.agents[:MAX_NAMES], effect.tools[:MAX_NAMES]
+        self.more_agents = max(0, len(effect.agents) - MAX_NAMES)
+        self.more_tools = max(0, len(effect.tools) - MAX_NAMES)
+
+
+@require_safe
+def page(request: http.Request, gate_rule: str) -> HttpResponse:
+    """Show one rule."""
+    return responses.show(request, _RulePage(request, gate_rule), "rules/rule.html")
+
+
+class _RulePage(pieces.Page):
+    """One gate rule."""
+
+    def __init__(self, request: http.Request, gate_rule: str) -> None:
+        index = access_index.load()
+        stored = index.catalog.gate_rules.get(gate_rule)
+        if stored is None:
+            raise errors.NotFound("rule", gate_rule, index.catalog.gate_rules)
+        self.line = _Rule(index.catalog, stored, [access.agent for access in index.agents])
+        self.conditions = tuple(
+            (word, _typed(text)) for word, text in (("When", stored.when), ("Unless", stored.unless)) if text
+        )
+        self.seen = json.dumps(belts.entry("gate_rule", stored), ensure_ascii=False)
