@@ -46,6 +46,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
         "/agents/kiosk/preview/?view=policy",
         "/agents/planner/preview/?view=json&format=openai_chat",
         "/agents/kiosk/preview/?view=json&format=mcp",
+        "/agents/kiosk/preview/?view=conversation&model=claude",
         "/agents/kiosk/preview/?view=why&tool=git__git_status",
     ),
     "sessions": ("/agents/assistant/sessions/", "/agents/runner/sessions/"),

@@ -285,6 +285,7 @@ def test_a_conversation_shows_its_start_and_what_each_later_change_appends(opera
     assert changes[-1].tokens > 0
     html = dashboard.text(operator.get(PREVIEW, {"view": "conversation"}))
     assert "A new tool is defined where it was added; one that is turned off is withdrawn." in html
+    assert "Calls of it are refused immediately." in html
 
 
 @pytest.mark.parametrize("model", conversation_preview.MODELS)

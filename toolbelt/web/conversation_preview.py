@@ -77,7 +77,7 @@ class Conversation(pieces.View):
         model = MODELS[chosen]
         means = lines.of(model.form, model.model, model.platform).means
         self.label = model.label
-        self.how = f"{_HOW[means.add]}; {_HOW[means.remove]}. Calls of that are refused immediately."
+        self.how = f"{_HOW[means.add]}; {_HOW[means.remove]}. Calls of it are refused immediately."
         self.parts: list[Part] = []
         token: str | None = None
         try:
