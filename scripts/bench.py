@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import gc
 import json
 import logging
@@ -217,6 +218,7 @@ def _figures() -> dict[str, Any]:
         "ask_us": _times(lambda: surfaces.ask("ada", session="s", request_id="r")),
         "ask_message_us": _times(lambda: surfaces.ask("ada", session="s", request_id="r", message=MESSAGE)),
     }
+    figures |= _of_calls(snapshot)
     # After a flip for one agent, its next request is resolved again, but the catalog is not compiled again.
     flips = []
     with mock.patch.object(catalog, "load", wraps=catalog.load) as load:
@@ -248,6 +250,33 @@ def _figures() -> dict[str, Any]:
     return figures
 
 
+def _of_calls(snapshot: Any) -> dict[str, Any]:
+    """Return the times to admit one call: without gate rules, with one for another tool, and with one for the tool."""
+    import dataclasses
+
+    from toolbelt.core import admitting, catalog, schema
+    from toolbelt.core.rules import budgets
+
+    tool = min(budgets.resolve(snapshot).active)
+    when = '{"amount":{"exclusiveMinimum":500}}'
+    rules = {
+        "admit_us": (),
+        "admit_other_rule_us": (catalog.GateRule(key="r", effect="deny", tools=("other",), when=when),),
+        "admit_rule_us": (catalog.GateRule(key="r", effect="deny", tools=(tool,), when=when),),
+    }
+    figures = {}
+    for name, gate_rules in rules.items():
+        stored = catalog.replace(snapshot.catalog, gate_rules=gate_rules)
+        resolved = budgets.resolve(dataclasses.replace(snapshot, catalog=stored))
+        admit = functools.partial(
+            admitting.admit, resolved, tool, {"amount": 500}, input_schema=schema.EMPTY_TEXT
+        )
+        if not isinstance(admit(), admitting.Admission):
+            raise SystemExit("the call of the benchmark is refused")
+        figures[name] = _times(admit)
+    return figures
+
+
 def _times(operation: Callable[[], object], rounds: int = ROUNDS, repeats: int = REPEATS) -> list[float]:
     """Return p50 and p95 of one operation in µs, from the best of several rounds."""
     operation()
@@ -276,6 +305,9 @@ def report(figures: list[dict[str, Any]]) -> None:
         ("… with a message, µs", "ask_message_us"),
         ("flip, then surface, µs", "flip_us"),
         ("catalog compiled by 40 flips", "compiled_again"),
+        ("admit a call, no rule, µs", "admit_us"),
+        ("… a rule for another tool", "admit_other_rule_us"),
+        ("… one rule for the tool", "admit_rule_us"),
         ("response, bytes", "bytes"),
         ("bare Django view, µs", "bare_us"),
         ("surface through Django, µs", "view_us"),
@@ -303,6 +335,7 @@ def report(figures: list[dict[str, Any]]) -> None:
         "a surface takes under 150 µs beyond its queries": last["resolve_us"][0] < 150,
         "a compiled catalog is under 60 MB": last["catalog_mb"] < 60,
         "the catalog compiles in under 1 s": last["compile_ms"] < 1_000,
+        "one gate rule takes under 50 µs of a call": last["admit_rule_us"][0] - last["admit_us"][0] < 50,
         "a flip for one agent does not compile the catalog again": last["compiled_again"] == 0,
     }
     print("\ngoals")

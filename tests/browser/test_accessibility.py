@@ -17,6 +17,7 @@ from tests.web import servers
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
 from toolbelt.control.people import saved_views
 from toolbelt.runtime import calls
 
@@ -268,6 +269,19 @@ def demo_with_events(olive_is_staff: None) -> None:
     """Let every page show something, and olive see all of them."""
     switches.flip(writing.by("otto", via="api").replace(reason="Too many."), "omni", "tickets", False)
     servers.changed("vault")
+    entries.put(
+        writing.by("otto", via="api"),
+        "gate_rule",
+        {
+            "key": "no-force-push",
+            "effect": "deny",
+            "agents": ["runner"],
+            "tools": ["git__*"],
+            "unless": {"repo_path": {"pattern": "^/srv/"}},
+            "reason": "Work in /srv only.",
+            "observed": True,
+        },
+    )
     models.CallRecord.objects.create(
         pk=1,
         agent="assistant",

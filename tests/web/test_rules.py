@@ -77,6 +77,7 @@ def test_a_rule_is_created_after_whom_it_concerns_was_shown_and_removed_with_und
         CREATE,
         key="stop",
         tool_names="github__*",
+        model_reads="No.",
         unless='{"repo": {"const": "toy"}}',
         htmx=True,
     )
@@ -94,6 +95,7 @@ def test_a_rule_is_created_after_whom_it_concerns_was_shown_and_removed_with_und
         "effect": "deny",
         "tools": ["github__*"],
         "unless": {"repo": {"const": "toy"}},
+        "reason": "No.",
     }
     response = editor_forms.submit(editor, "/rules/stop/", "/rules/stop/remove/")
     assert response.context["page"].title == "Remove rule stop?"

@@ -15,7 +15,7 @@ from toolbelt.control.access import access_index
 from toolbelt.control.catalog import rule_effects
 from toolbelt.core import agents, belts, catalog, errors, gate_rules, grants
 from toolbelt.core.rules import reasons
-from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses
+from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses, words
 
 # The most names that the page of a rule lists of its agents or its tools.
 MAX_NAMES = 30
@@ -26,14 +26,14 @@ class GateRule(entry_forms.EntryForm):
     """The form of a gate rule. Its conditions are typed as JSON."""
 
     entry_kind = "gate_rule"
-    plain_fields = ("effect", "reason", "announce", "observed", "ends")
+    plain_fields = ("effect", "announce", "observed", "ends")
     list_fields = ("agents", "kinds", "sub_apps", "toolkits", "plugins", "risks")
-    # Pages send a field named "tools" with each request of htmx.
-    fields_by_key = {"tools": "tool_names"}
+    # Pages send a field named "tools" with each request of htmx, and "reason" is that of the change.
+    fields_by_key = {"tools": "tool_names", "reason": "model_reads"}
 
     key = forms.CharField(required=False, help_text="Its name in Toolbelt: letters, digits, _, . and -.")
     effect = forms.CharField(required=False, widget=forms.Select)
-    reason = fields.Text(
+    model_reads = fields.Text(
         rows=2, label="Reason for the model", help_text="What the model reads when its call is refused."
     )
     announce = forms.BooleanField(required=False, label="Name the rule in the refusal")
@@ -61,6 +61,7 @@ class GateRule(entry_forms.EntryForm):
         return {
             **super().initial_of(value),
             "tool_names": list(value.tools),
+            "model_reads": value.reason,
             **{name: _typed(getattr(value, name)) for name in _CONDITIONS},
             "ends": "" if value.ends is None else grants.format_time(value.ends),
         }
@@ -78,6 +79,7 @@ class GateRule(entry_forms.EntryForm):
         return {
             **super().entry(),
             "tools": tools or None,
+            "reason": self.values["model_reads"] or None,
             **{name: read for name, (read, _) in conditions.items()},
         }
 
@@ -136,6 +138,7 @@ class _Rule(pieces.View):
         effect = rule_effects.of(stored, rule, all_agents)
         self.rule = rule
         self.words = gate_rules.in_words(rule)
+        self.ends = "" if rule.ends is None else words.in_full(rule.ends)
         self.has_ended = gate_rules.has_ended(rule, timezone.now())
         self.is_for_all_agents = not (rule.agents or rule.kinds or rule.sub_apps)
         self.is_for_all_tools = not (rule.tools or rule.toolkits or rule.plugins or rule.risks)
