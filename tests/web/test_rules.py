@@ -132,7 +132,7 @@ def test_only_what_was_changed_is_written(editor: Client, rule: None) -> None:
     ],
 )
 def test_problems_are_shown_at_their_field(
-    editor: Client, rule: None, typed: dict[str, str], field: str, message: str
+    editor: Client, rule: None, typed: dict[str, Any], field: str, message: str
 ) -> None:
     response = editor_forms.submit(editor, EDIT, SAVE, **typed)
     assert response.status_code == 422
