@@ -51,6 +51,7 @@ EVERYTHING: dict[str, Any] = {
             "active": False,
             "trusted": True,
             "blocked": True,
+            "block_ends": "2031-05-04T14:00:00Z",
             "upstream": {
                 "command": "mcp-server-git",
                 "args": ["-r", "."],
@@ -83,6 +84,7 @@ EVERYTHING: dict[str, Any] = {
             "annotations": {"readOnlyHint": True},
             "policy": "p",
             "blocked": True,
+            "block_ends": "2031-05-04T14:00:00Z",
             "retired": True,
             "seen": False,
             "approved": "sha256:0",
@@ -117,6 +119,7 @@ EVERYTHING: dict[str, Any] = {
             ],
             "examples": "# Skill",
             "blocked": True,
+            "block_ends": "2031-05-04T14:00:00Z",
         }
     ],
     "loadouts": [

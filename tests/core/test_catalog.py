@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
+
 import pytest
 
 from tests.core import building
-from toolbelt.core import catalog
+from tests.core.test_belts_writing import EVERYTHING
+from toolbelt.core import belts, catalog
 
 
 def test_the_toolkits_of_a_tool_are_in_catalog_order() -> None:
@@ -71,3 +75,32 @@ def test_only_tools_outside_all_toolkits_have_their_own_policy() -> None:
         building.tool("blank", policy="  "),
     ]
     assert building.catalog_of(tools, toolkits={"kit": "within"}).with_own_policy == {"alone"}
+
+
+def test_only_the_blocks_of_a_catalog_end() -> None:
+    stored = dataclasses.replace(
+        belts.load(EVERYTHING, lenient=True).catalog,
+        stamp="s",
+        purges={"tool git__log": 1},
+        count_tokens=len,
+        code={("git", "dev"): None},
+    )
+    end = dt.datetime(2031, 5, 4, 14, tzinfo=dt.UTC)
+    assert stored.as_of(end - dt.timedelta(seconds=1)) is stored
+    assert stored.next_end() == end
+
+    after = stored.as_of(end)
+
+    assert after is stored.as_of(end + dt.timedelta(days=1)), (
+        "the same, so that what is derived from it is kept"
+    )
+    assert (after.next_end(), after.stamp != stored.stamp) == (None, True)
+    for kind in ("plugins", "tools", "toolkits"):
+        for name, entry in getattr(after, kind).items():
+            before = getattr(stored, kind)[name]
+            assert (before.blocked, entry.blocked) == (True, False)
+            assert dataclasses.replace(before, blocked=False, block_ends=None) == entry
+    moved = {"stamp", "plugins", "tools", "toolkits", "toolkits_of", "with_off_text", "block_ends", "derived"}
+    for field in dataclasses.fields(catalog.Catalog):
+        if field.name not in moved:
+            assert getattr(after, field.name) == getattr(stored, field.name), field.name

@@ -472,6 +472,7 @@ def _after(stored: Catalog, at: datetime) -> Catalog:
         toolkits=[as_of(toolkit, at) for toolkit in stored.toolkits.values()],
         loadouts=stored.loadouts.values(),
         sub_apps=stored.sub_apps.values(),
+        gate_rules=stored.gate_rules.values(),
         code=stored.code,
         purges=stored.purges,
         count_tokens=stored.count_tokens,

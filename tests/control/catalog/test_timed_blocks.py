@@ -236,7 +236,7 @@ def test_a_belt_keeps_ends_and_an_ended_block_is_none(operator: writing.Write) -
         assert "blocked" not in entries.read("toolkit", "reading")
 
 
-def test_rejecting_a_tool_is_for_good(operator: writing.Write) -> None:
+def test_rejecting_a_tool_is_permanent(operator: writing.Write) -> None:
     blocking.set_blocked(operator, "tool", "git__log", True, ends=TWO)
     entries.change(operator, "tool", "git__log", {"blocked": True, "approved": "rejected:sha256:0"})
     with clock.stopped(TWO):
