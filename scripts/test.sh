@@ -120,6 +120,7 @@ tests() {
             -m 'not soak' tests/store tests/models tests/control/test_concurrency.py tests/control/test_writing.py \
             tests/control/test_undo.py tests/control/access/test_bulk.py tests/control/access/test_expirations.py \
             tests/control/access/test_switches.py tests/control/access/test_tools_config.py tests/control/agents tests/control/catalog/test_blocking.py \
+            tests/control/catalog/test_timed_blocks.py \
             tests/control/catalog/test_entries.py tests/control/catalog/test_lists.py \
             tests/control/catalog/test_ordering.py tests/control/catalog/test_renaming.py \
             tests/control/config/test_backups.py tests/control/config/test_belts.py tests/control/people \

@@ -172,7 +172,7 @@ EVERYTHING: dict[str, Any] = {
             "plugins": ["git"],
             "risks": ["writes", "unstated"],
             "when": {"count": {"maximum": 5}},
-            "unless": {"type": "object", "required": ["path"]},
+            "unless": {"required": ["path"], "type": "object"},
             "reason": "r",
             "announce": True,
             "observed": True,
