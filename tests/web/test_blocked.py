@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from typing import Any
+
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.catalog import blocking
-from toolbelt.store import snapshots
+from toolbelt.store import clock, snapshots
 
 pytestmark = pytest.mark.django_db
 
@@ -80,3 +84,47 @@ def test_who_blocked_what_is_read_only_if_something_is_blocked(operator: Client)
     blocking.set_blocked(writing.by("sam", via="api"), "plugin", "github", False, was=True)
     operator.get("/tools/")
     assert dashboard.count_queries(lambda: operator.get("/tools/")) < with_block
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "name", "form"),
+    [
+        ("/tools/github__issue_read/block/", "tool", "github__issue_read", {"on": "true", "was": "false"}),
+        ("/toolkits/issues/block/", "toolkit", "issues", {"on": "true", "was": "false"}),
+        ("/toolkits/issues/block/", "toolkit", "issues", {"from_agent": "ada"}),
+        (
+            "/plugins/acme.clock/switch/",
+            "plugin",
+            "acme.clock",
+            {"control": "blocked", "on": "true", "was": "false"},
+        ),
+    ],
+)
+def test_a_block_may_end(
+    plugin_manager: Client, path: str, kind: blocking.Kind, name: str, form: dict[str, Any]
+) -> None:
+    with clock.stopped(dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)):
+        dashboard.post(plugin_manager, path, span="at", at="2031-05-04T16:05", **form)
+        (end,) = [at for at in (entry_of(kind, name).block_ends,) if at is not None]
+        assert timezone.localtime(end).strftime("%H:%M") == "16:05"
+        page = {"tool": f"/tools/{name}/", "toolkit": f"/toolkits/{name}/", "plugin": f"/plugins/{name}/"}[
+            kind
+        ]
+        html = dashboard.text(plugin_manager.get(page))
+        assert "blocked for everyone until " in html
+        assert 'name="span"' not in html, "what is blocked offers to unblock"
+    with clock.stopped(end):
+        html = dashboard.text(plugin_manager.get(page))
+        assert "blocked for everyone until" not in html
+        assert '<option value="2h">2 hours</option>' in html
+
+
+def test_a_block_until_a_time_needs_the_time(plugin_manager: Client) -> None:
+    response = dashboard.post(plugin_manager, "/toolkits/issues/block/", on="true", was="false", span="at")
+    assert "Enter an end time." in dashboard.text(response)
+    assert not entry_of("toolkit", "issues").blocked
+
+
+def entry_of(kind: blocking.Kind, name: str) -> Any:
+    stored = snapshots.catalog()
+    return {"tool": stored.tools, "toolkit": stored.toolkits, "plugin": stored.plugins}[kind][name]

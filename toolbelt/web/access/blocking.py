@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,12 +14,35 @@ from toolbelt.control import impacts
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import blocking
 from toolbelt.web.access import views
-from toolbelt.web.kit import fields, http, pieces, responses, titles, words
+from toolbelt.web.kit import fields, http, periods, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
 
+# How long something may be blocked, besides until it is unblocked.
+SPANS = tuple(periods.SPANS.items())
 
-class Block(kit.Change):
-    """Whether an entry is blocked for everyone: the requested state, and the state that the page showed.
+
+class Ends(forms.Form):
+    """When a block ends: after a span, at a moment in the reader's time zone (``at``), or never."""
+
+    span = forms.ChoiceField(required=False, choices=[(span, span) for span in (*periods.SPANS, "at")])
+    at = forms.DateTimeField(required=False, input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"])
+
+    def clean(self) -> dict[str, Any]:
+        """Require the moment if the block ends at one."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if cleaned.get("span") == "at" and cleaned.get("at") is None and "at" not in self.errors:
+            self.add_error("at", "Enter an end time.")
+        return cleaned
+
+
+def end_of(data: Mapping[str, Any]) -> dt.datetime | None:
+    """Return when a block ends, from the fields of :class:`Ends`; None: never."""
+    at: dt.datetime | None = data["at"]
+    return at if data["span"] == "at" else periods.end(data["span"]) if data["span"] else None
+
+
+class Block(Ends, kit.Change):
+    """Whether an entry is blocked for everyone, and until when: the requested state, and the one that the page showed.
 
     The Access page of an agent (``from_agent``) sends the form of a switch, whose ``on`` and ``was`` are ignored: that
     page only offers to block entries that are not blocked.
@@ -30,7 +54,8 @@ class Block(kit.Change):
 
     def __init__(self, data: Mapping[str, Any], *args: Any, **options: Any) -> None:
         agent = data.get("from_agent")
-        values = {"on": "true", "was": "false", "from_agent": agent} if agent else data
+        chosen = {name: data.get(name, "") for name in ("span", "at")}
+        values = {"on": "true", "was": "false", "from_agent": agent, **chosen} if agent else data
         super().__init__(values, *args, **options)
 
 
@@ -49,8 +74,11 @@ def respond(
     responses.declare(request, home, parts=of_agent if agent else responses.swap_in(request, part, page))
     values = Block(request.POST).checked()
     on = values["on"]
-    change = blocking.set_blocked(responses.write(request, values), kind, name, on, was=values["was"])
-    result = f"{titles.label(kind, name)} is {'blocked for everyone' if on else 'unblocked'}"
+    ends = end_of(values) if on else None
+    change = blocking.set_blocked(
+        responses.write(request, values), kind, name, on, ends=ends, was=values["was"]
+    )
+    result = f"{titles.label(kind, name)} is {words.blocked(ends) if on else 'unblocked'}"
     return responses.respond_changed(request, change, result, detail=describe_reach(change, on))
 
 

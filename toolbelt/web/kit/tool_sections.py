@@ -150,7 +150,7 @@ def _tokens(access: queries.Access, group: Group, active: Sequence[str]) -> tupl
 def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
     if group.toolkit is not None:
         if group.toolkit.blocked:
-            yield Mark(word="blocked for everyone", tone="danger")
+            yield Mark(word=words.blocked(group.toolkit.block_ends), tone="danger")
         if any(access.catalog.is_not_running(key) for key in group.tools):
             yield Mark(word="not running", tone="warning")
         if group.key in access.agent.initial_toolkits:
@@ -165,7 +165,7 @@ def _marks(access: queries.Access, group: Group) -> Iterator[Mark]:
         if not group.plugin.active:
             yield Mark(word="off", tone="warning")
         if group.plugin.blocked:
-            yield Mark(word="blocked for everyone", tone="danger")
+            yield Mark(word=words.blocked(group.plugin.block_ends), tone="danger")
 
 
 def _switch(access: queries.Access, toolkit: catalog.Toolkit, tools: Sequence[str]) -> Switch:

@@ -121,6 +121,11 @@ def until(at: datetime) -> str:
     return local.strftime("%-d %b " if local.year == today.year else "%-d %b %Y ") + hour
 
 
+def blocked(ends: datetime | None) -> str:
+    """Return the state of what is blocked, with its end: ``blocked for everyone until 16:05``."""
+    return "blocked for everyone" + (f" until {until(ends)}" if ends is not None else "")
+
+
 def time_span(first: datetime, last: datetime) -> str:
     """Return a time of the past, or from when to when: ``today, 02:10 to 03:09``, ``27 Nov, 23:50``."""
     days = [_past_day(at) for at in (first, last)]

@@ -95,13 +95,17 @@ def switch(request: http.Request, plugin: str) -> HttpResponse:
     control, on, was = data["control"], data["on"], data["was"]
     write, detail = responses.write(request, data), ""
     change: writing.Change
+    ends = None
     if control == "blocked":
-        change = blocked = blocking.set_blocked(write, "plugin", plugin, on, was=was)
+        ends = block_button.end_of(data) if on else None
+        change = blocked = blocking.set_blocked(write, "plugin", plugin, on, ends=ends, was=was)
         detail = block_button.describe_reach(blocked, on)
     else:
         change = plugin_overview.set_control(write, plugin, control, on, was=was)
     label = titles.label("plugin", plugin)
     result = _KEPT[on].format(label) if control not in _RESULTS else f"{label} is {_RESULTS[control][on]}"
+    if ends is not None:
+        result = f"{label} is {words.blocked(ends)}"
     return responses.respond_changed(request, change, result, detail=detail)
 
 
@@ -136,6 +140,8 @@ def _render(
 
 class _Page(pieces.Page):
     """One plugin, with a ``form`` that was rejected."""
+
+    block_spans = block_button.SPANS
 
     def __init__(
         self, request: http.Request, detail: plugin_overview.Detail, form: forms.Connection | None = None

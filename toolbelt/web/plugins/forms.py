@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from toolbelt.control.servers import plugin_overview
 from toolbelt.core import connections, errors
+from toolbelt.web.access import blocking
 from toolbelt.web.kit import fields, filters, saved_views
 from toolbelt.web.kit import forms as kit
 
@@ -49,8 +50,8 @@ class Filter(forms.Form):
 VIEWS = saved_views.FilteredList(page="plugins", form=Filter, names=("q", "show"))
 
 
-class Switch(kit.Change):
-    """A switch of a plugin, its requested state, and the state that the page showed."""
+class Switch(blocking.Ends, kit.Change):
+    """A switch of a plugin, its requested state, until when it is blocked, and the state that the page showed."""
 
     control = forms.ChoiceField(choices=[(name, name) for name in plugin_overview.CONTROLS])
     on = fields.State(("true", "false"))

@@ -65,6 +65,8 @@ class _Member(pieces.View):
 class _Page(listing.Line, pieces.Page):
     """One toolkit."""
 
+    block_spans = blocking.SPANS
+
     def __init__(self, request: http.Request, key: str) -> None:
         index, criteria = access_index.load(), filters.read(forms.Trial(request.GET))
         path = reverse("web:toolkit", args=[key])

@@ -136,7 +136,7 @@ class Line(pieces.View):
 def marks(toolkit: catalog.Toolkit) -> Iterable[tool_sections.Mark]:
     """Yield the labels beside a toolkit's title on every page."""
     if toolkit.blocked:
-        yield tool_sections.Mark(word="blocked for everyone", tone="danger")
+        yield tool_sections.Mark(word=words.blocked(toolkit.block_ends), tone="danger")
     if toolkit.plugin:
         yield tool_sections.Mark(word=f"from plugin {toolkit.plugin}")
 

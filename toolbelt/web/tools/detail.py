@@ -82,6 +82,8 @@ def keep(request: http.Request, tool: str) -> HttpResponse:
 class _Page(pieces.Page):
     """One tool."""
 
+    block_spans = blocking.SPANS
+
     def __init__(self, request: http.Request, key: str) -> None:
         index, criteria = access_index.load(), filters.read(OneTool(request.GET))
         stored = index.catalog
