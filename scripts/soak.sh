@@ -19,6 +19,8 @@ if url=$($python scripts/find_postgres.py); then
 else
     echo "==> Skipped on PostgreSQL, because no server responds: start one, or set TEST_DATABASE_URL to its address"
 fi
+echo "==> The core and the reference in a million steps"
+REFERENCE_STEPS=1000000 $python -m pytest -n auto tests/core/test_reference.py -k many_belts || status=1
 echo "==> Properties with a thousand examples each"
 # shellcheck disable=SC2046
 $python -m pytest -n auto --hypothesis-profile long $(grep -rl --include='test_*.py' '^@.*given(' tests) || status=1

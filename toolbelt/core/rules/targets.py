@@ -36,14 +36,20 @@ def find(resolved: budgets.Resolution, name: str, *, prefer_loaded: bool = False
     If a toolkit, a tool and a plugin share the name, the first that the agent may load is returned, else the first;
     with ``prefer_loaded``, one that the session has loaded is preferred. Tools and plugins may be loaded if a pattern
     matches them, or if the budget deferred them: those are discoverable as well, and loading them has its own status.
+    What was loaded because the budget had deferred it stays loadable, so that it can be unloaded.
     """
     context = resolved.context
     stored = context.catalog
+    budget = context.agent.budget
+    defers = budget is not None and budget.on_exceed == "defer"
 
     def is_offered(tool: str) -> bool:
         if tool in stored.non_tools:
             return False
-        return tool in resolved.removed or bool(rules.pattern_for(context, stored.tools[tool]))
+        if tool in resolved.removed or rules.pattern_for(context, stored.tools[tool]):
+            return True
+        is_loaded = tool in context.tools_by_name or stored.tools[tool].plugin in context.plugins_by_name
+        return defers and is_loaded and tool in resolved.tools
 
     targets: list[Target] = []
     toolkit = stored.toolkits.get(name)
