@@ -34,6 +34,7 @@ tool_states: st.SearchStrategy[Document] = st.sampled_from(
     (
         *({},) * 30,
         {"blocked": True},
+        {"blocked": True, "block_ends": "2031-05-04T14:00:00+00:00"},
         {"retired": True},
         {"seen": False},
         {"approved": "sha256:0"},

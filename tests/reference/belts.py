@@ -147,7 +147,9 @@ def edited(document: Entry, edits: Mapping[str, Iterable[Entry]], now: datetime 
         name = "name" if section in ("plugins", "loadouts") else "key"
         entries = {entry[name]: entry for entry in result.get(section) or ()}
         for change in changes:
-            entry = entries.get(change[name], {})
+            entry = dict(entries.get(change[name], {}))
+            if "blocked" in change:
+                entry.pop("block_ends", None)
             entries[change[name]] = (
                 _edited_agent(entry, change, now) if section == "agents" else {**entry, **change}
             )

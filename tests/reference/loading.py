@@ -9,7 +9,7 @@ import dataclasses
 
 from tests.reference import belts, budgets
 from tests.reference.belts import Entry
-from tests.reference.rules import Load, View, decide_all, options_of
+from tests.reference.rules import Load, View, decide_all, is_blocked_now, options_of
 
 
 def targets(view: View, name: str) -> list[Load]:
@@ -108,7 +108,7 @@ def is_shut(view: View, load: Load) -> bool:
     """Return whether the switch of a toolkit is off, or what is loaded is blocked."""
     kind, name = load
     entry = {"toolkit": view.belt.toolkits, "tool": view.belt.tools, "plugin": view.belt.plugins}[kind][name]
-    return bool(entry.get("blocked")) or (kind == "toolkit" and view.config.get(name) is False)
+    return is_blocked_now(view, entry) or (kind == "toolkit" and view.config.get(name) is False)
 
 
 def is_over_budget(view: View, after: View, tools: list[str], count: budgets.Count) -> bool:

@@ -9,6 +9,7 @@ import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from tests.reference import belts
@@ -38,6 +39,7 @@ class View:
     loads: tuple[Load, ...] = ()
     session_loadout: str = ""
     subagent: str | None = None
+    now: datetime | None = None
 
     def own_loadout(self) -> str:
         """Return the agent's loadout: its own, or that of its kind."""
@@ -71,9 +73,10 @@ class View:
 
     def pattern_for(self, *names: str) -> tuple[str, ...]:
         """Return the loadout and its first pattern that matches one of the names; nothing if none does."""
-        for loadout in belts.chain_of(self.belt, self.loadout()):
+        chain = belts.chain_of(self.belt, self.loadout())
+        for name, loadout in itertools.product(filter(None, names), chain):
             for pattern in loadout.get("discoverable") or ():
-                if any(matches(pattern, name) for name in names if name):
+                if matches(pattern, name):
                     return ("loadout", loadout["name"], pattern)
         return ()
 
@@ -89,7 +92,7 @@ def unavailable(view: View, tool: Entry) -> Decision | None:
     plugin = belts.plugin_of(view.belt, tool)
     approved = tool.get("approved") or ""
     # A rejected tool is blocked, and stays so until it is reviewed again.
-    is_blocked = tool.get("blocked") and approved == f"rejected:{tool.get('hash')}"
+    is_blocked = is_blocked_now(view, tool) and approved == f"rejected:{tool.get('hash')}"
     checks = {
         "plugin-failed": plugin.get("status") == "failed",
         "plugin-disabled": plugin.get("active") is False or plugin.get("status") == "disabled",
@@ -110,15 +113,22 @@ def unavailable(view: View, tool: Entry) -> Decision | None:
     return None
 
 
+def is_blocked_now(view: View, entry: Entry) -> bool:
+    """Return whether a tool, plugin or toolkit is blocked, and the block has not ended."""
+    end = entry.get("block_ends")
+    is_over = bool(end) and view.now is not None and datetime.fromisoformat(end) <= view.now
+    return bool(entry.get("blocked")) and not is_over
+
+
 def blocked(view: View, tool: Entry) -> Decision | None:
     """Rule 2."""
     plugin = belts.plugin_of(view.belt, tool)
-    if tool.get("blocked"):
+    if is_blocked_now(view, tool):
         return Decision("denied", "blocked", ("tool", tool["key"]))
-    if plugin.get("blocked"):
+    if is_blocked_now(view, plugin):
         return Decision("denied", "blocked", ("plugin", plugin["name"]))
     for name in belts.toolkits_of(view.belt, tool["key"]):
-        if view.belt.toolkits[name].get("blocked"):
+        if is_blocked_now(view, view.belt.toolkits[name]):
             return Decision("denied", "blocked", ("toolkit", name))
     return None
 

@@ -104,6 +104,7 @@ class World:
             loads=tuple(loads),
             session_loadout=self._loadouts.get(key, "") if request.session is not None else "",
             subagent=request.subagent,
+            now=self.now,
         )
 
     def surface(self, request: Request, message: str | None = None) -> Surface:
