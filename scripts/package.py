@@ -1,7 +1,8 @@
-"""Build what is published: python -m scripts.package [FOLDER]
+"""Build what is published: python -m scripts.package [--release] [FOLDER]
 
 Into FOLDER (default: dist): the source package, the wheel, which is built from the source package, so that nothing is
-missing there, and the notes of the release, which are its section of the changelog. Nothing is uploaded.
+missing there, and the notes of the release, which are its section of the changelog. Nothing is uploaded. With
+--release, the version has to be one that can be published: final, and dated in the changelog.
 """
 
 from __future__ import annotations
@@ -40,6 +41,17 @@ def release_notes(changelog: str, version: str) -> str:
     return text.strip() + "\n"
 
 
+def release_problems(changelog: str, version: str) -> list[str]:
+    """Return why a version with notes must not be published yet."""
+    heading = next(line for line in changelog.splitlines() if line.startswith("## "))
+    found = []
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        found.append(f"The version {version} is not final: write it as 1.2.3.")
+    if not re.fullmatch(rf"## {re.escape(version)} \(\d{{4}}-\d\d-\d\d\)", heading):
+        found.append(f"The changelog has no date for it: write ## {version} (YYYY-MM-DD).")
+    return found
+
+
 def problems(wheel: Path, version: str) -> list[str]:
     """Return what is wrong with the contents of a wheel."""
     with zipfile.ZipFile(wheel) as archive:
@@ -76,9 +88,12 @@ def problems(wheel: Path, version: str) -> list[str]:
     return found
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, *, is_release: bool = False) -> Path:
     """Build into the folder; return the wheel. End the process if something is wrong with it."""
-    notes = release_notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), toolbelt.__version__)
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    notes = release_notes(changelog, toolbelt.__version__)
+    if is_release and (found := release_problems(changelog, toolbelt.__version__)):
+        sys.exit("\n".join(found))
     subprocess.run([sys.executable, "-m", "build", "--outdir", str(folder), str(ROOT)], check=True)
     [wheel] = folder.glob(f"*-{toolbelt.__version__}-*.whl")
     if found := problems(wheel, toolbelt.__version__):
@@ -88,6 +103,6 @@ def build(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    print(
-        f"Built {build(Path(sys.argv[1] if len(sys.argv) > 1 else 'dist'))}, its source package and {NOTES}"
-    )
+    folders = [argument for argument in sys.argv[1:] if argument != "--release"]
+    wheel = build(Path(folders[0] if folders else "dist"), is_release="--release" in sys.argv)
+    print(f"Built {wheel}, its source package and {NOTES}")

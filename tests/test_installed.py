@@ -19,12 +19,16 @@ import httpx
 import psycopg
 import pytest
 
+import toolbelt
 from tests.docs import pages, test_examples
+from toolbelt import locations
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 PASSWORD = "a-password-of-the-tests"
+# As it is named on an index, with what a server needs.
+PACKAGE = f"{locations.DISTRIBUTION}[server]"
 
 
 class Installation:
@@ -100,23 +104,51 @@ def _wait(client: httpx.Client, process: subprocess.Popen[bytes], log: Path) -> 
     raise AssertionError(f"The server does not answer: {log.read_text()}")
 
 
+QUIET = ("--quiet", "--no-input", "--disable-pip-version-check")
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an environment in which the wheel is installed with its server extra, and the server of the first hour."""
-    base = tmp_path_factory.mktemp("installed")
-    quiet = ("--quiet", "--no-input", "--disable-pip-version-check")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of wheels as an index has them: the built one, what its extra `server` requires, the server of
+    the first hour, and two programs that run a package from an index.
+    """
+    base = tmp_path_factory.mktemp("index")
     # As it is published: from the source package, and checked.
     build = [sys.executable, "-m", "scripts.package", str(base)]
     subprocess.run(build, check=True, timeout=600, cwd=ROOT)
     [wheel] = base.glob("*.whl")
-    venv.create(base / "venv")
+    upstream = f"mcp-server-git=={importlib.metadata.version('mcp-server-git')}"
+    download = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        *QUIET,
+        "--only-binary",
+        ":all:",
+        "--dest",
+        str(base),
+    ]
+    subprocess.run([*download, f"{wheel}[server]", upstream, "uv", "pipx", "pip"], check=True, timeout=600)
+    return base
+
+
+def install(index: Path, environment: Path, *packages: str) -> None:
+    """Install packages from the folder of wheels alone into a new environment."""
+    venv.create(environment)
     # The pip of the tests is used, because installing pip into the environment takes longer than the wheel. Without
     # compiling: modules are compiled when they are imported.
-    pip = [sys.executable, "-m", "pip", "--python", str(base / "venv/bin/python")]
-    upstream = f"mcp-server-git=={importlib.metadata.version('mcp-server-git')}"
-    install = [*pip, "install", *quiet, "--no-compile", f"{wheel}[server]", upstream]
-    subprocess.run(install, check=True, timeout=600)
-    return base / "venv"
+    pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin/python"), "install", *QUIET]
+    only = ["--isolated", "--no-index", "--find-links", str(index), "--no-compile"]
+    subprocess.run([*pip, *only, *packages], check=True, timeout=600)
+
+
+@pytest.fixture(scope="module")
+def folder(index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an environment in which the wheel is installed with its server extra, and the server of the first hour."""
+    environment = tmp_path_factory.mktemp("installed") / "venv"
+    install(index, environment, PACKAGE, "mcp-server-git")
+    return environment
 
 
 @pytest.fixture
@@ -291,3 +323,50 @@ def test_serve_reports_missing_settings_missing_tables_and_a_used_port(installat
         taken.listen()
         refused = installation.run("serve", "--port", str(taken.getsockname()[1]), **environment)
     assert (refused.returncode, "choose another with --port" in refused.stderr) == (1, True)
+
+
+def test_uvx_and_pipx_run_the_package_from_an_index(index: Path, tmp_path: Path) -> None:
+    """Nothing but the folder of wheels is reached, so this is the first use of what would be published."""
+    install(index, tmp_path / "runners", "uv", "pipx")
+    commands = tmp_path / "runners/bin"
+    only = f"--no-index --find-links {index}"
+    runs: dict[str, list[str | Path]] = {
+        "uvx": [commands / "uvx", "--python", sys.executable, *only.split(), "--from", PACKAGE],
+        "pipx": [
+            commands / "pipx",
+            "run",
+            "--python",
+            sys.executable,
+            f"--pip-args={only}",
+            "--spec",
+            PACKAGE,
+        ],
+    }
+    for name, run in runs.items():
+        home = tmp_path / name
+        home.mkdir()
+        environment = {
+            "PATH": f"{commands}:{os.environ['PATH']}",
+            "HOME": str(home),
+            "TOOLBELT_HOME": str(home / "data"),
+            "PIPX_DEFAULT_BACKEND": "pip",
+            "UV_CACHE_DIR": str(home / "cache"),
+            "UV_OFFLINE": "1",
+        }
+        created = subprocess.run(
+            [*run, "toolbelt", "init", "--operator", "ada"],
+            cwd=home,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert created.returncode == 0, (name, created.stdout, created.stderr)
+        [settings] = (home / "data").glob(".env")
+        # The document that the file names is the one of the package that wrote it.
+        document = re.search(r"# .*? (/\S+/docs/reference/environment.md) explains", settings.read_text())
+        assert document is not None, settings.read_text()
+        assert Path(document[1]).read_text() == (ROOT / "docs/reference/environment.md").read_text()
+        assert (
+            toolbelt.__version__ in next(index.glob(f"{locations.DISTRIBUTION.replace('-', '_')}*.whl")).name
+        )

@@ -32,6 +32,20 @@ def test_a_version_without_notes_is_not_built(changelog: str, version: str, mess
         package.release_notes(changelog, version)
 
 
+@pytest.mark.parametrize(
+    ("heading", "version", "problem"),
+    [
+        ("## 0.2.0 (2027-01-02)", "0.2.0", None),
+        ("## 0.2.0 (unreleased)", "0.2.0", "no date for it: write ## 0.2.0 (YYYY-MM-DD)"),
+        ("## 0.2.0rc1 (2027-01-02)", "0.2.0rc1", "0.2.0rc1 is not final"),
+    ],
+)
+def test_only_a_final_and_dated_version_is_released(heading: str, version: str, problem: str | None) -> None:
+    found = package.release_problems(f"# Changelog\n\n{heading}\n\nNew.\n", version)
+    assert len(found) == (problem is not None)
+    assert (problem or "") in "".join(found)
+
+
 def test_the_changelog_has_notes_of_this_version() -> None:
     changelog = (package.ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert package.release_notes(changelog, toolbelt.__version__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 
 import prometheus_client
 import pytest
@@ -49,6 +50,19 @@ def test_the_image_copies_existing_files_and_the_build_context_has_no_others() -
         assert (pages.ROOT / source).exists(), source
     sent = [line[1:] for line in (pages.ROOT / ".dockerignore").read_text().splitlines() if line[:1] == "!"]
     assert sorted(sent) == sorted(copied)
+
+
+def test_the_image_has_everything_that_the_wheel_is_built_from() -> None:
+    """No container engine is needed for this: `scripts/container.py` builds the file without one, and runs it."""
+    project = tomllib.loads((pages.ROOT / "pyproject.toml").read_text("utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*wheel["packages"], *wheel["force-include"], project["project"]["readme"]}
+    needed |= {*project["project"]["license-files"]}
+    instructions = files("Containerfile").replace("\\\n", " ").splitlines()
+    copied = {source for line in instructions if line.startswith("COPY ") for source in line.split()[1:-1]}
+    assert needed - copied == set()
+    stages = re.findall(r"^FROM \S+ AS (\w+)$", files("Containerfile"), re.MULTILINE)
+    assert {source.partition("=")[2] for source in copied if source.startswith("--from=")} <= {*stages}
 
 
 def test_every_toolbelt_command_in_a_file_exists() -> None:
