@@ -375,3 +375,52 @@ def test_a_request_that_was_sent_is_kept_once_the_messages_have_its_answer(
     _, last = asked(toolbelt, state, messages)
     assert last["messages"][: len(again["messages"])] == again["messages"]
     assert json.dumps(last["messages"]).count("No longer available") == 1
+
+
+def test_the_answer_to_a_paused_turn_continues_the_one_before(
+    world: soak.World, toolbelt: plain.Toolbelt
+) -> None:
+    talk, messages = begin(toolbelt), list[Any]([USER])
+    first = answered(talk, messages)
+    flip(world, kit0=False)
+    step = talk.begin("hi", "s").ask(messages, hold=True)
+    step.answered()
+    assert roles(step.parameters) == ["user", "assistant"]
+    messages += [ANSWER, USER]
+    later = talk.begin("hi", "s").ask(messages)
+    assert later.restart is None
+    assert later.parameters["tools"] == first["tools"]
+    assert roles(later.parameters) == ["user", "assistant", "assistant", "user", "system"]
+    # Its thinking stays.
+    assert [len(message["content"]) for message in later.parameters["messages"][1:3]] == [2, 2]
+
+
+def test_a_compaction_concerns_every_line_of_models(world: soak.World, toolbelt: plain.Toolbelt) -> None:
+    talk, messages = begin(toolbelt), list[Any]([USER])
+    flip(world, kit1=False)
+    answered(talk, messages)
+    flip(world, kit1=True)
+    messages.append(USER)
+    answered(talk, messages)
+    other = begin(toolbelt, talk.state, model="claude-haiku-4-5")
+    messages.append(USER)
+    other.begin("hi", "s").ask(messages, compacted=True).answered()
+    messages += [ANSWER, USER]
+    back = begin(toolbelt, other.state)
+    again = back.begin("hi", "s").ask(messages)
+    assert "kit1" in json.dumps(again.parameters["messages"][-1])
+    again.answered()
+    messages += [ANSWER, USER]
+    assert roles(back.begin("hi", "s").ask(messages).parameters)[-1] == "user"
+
+
+def test_a_compaction_is_not_forgotten_while_toolbelt_cannot_be_reached(
+    world: soak.World, toolbelt: plain.Toolbelt
+) -> None:
+    talk, messages = begin(toolbelt), list[Any]([USER])
+    answered(talk, messages)
+    kept = conversation.Conversation("anthropic", model=CLAUDE, state=talk.state)
+    messages.append(USER)
+    assert kept.question(messages, compacted=True)["compacted"]
+    kept.request(messages, None).answered()
+    assert kept.question([*messages, ANSWER, USER])["compacted"]

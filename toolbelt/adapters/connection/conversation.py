@@ -68,6 +68,7 @@ class Conversation:
         self._named: dict[str, str] = dict(state["models"]) if state else {}
         # The last request, while nothing says whether it was answered.
         self._sent: Mapping[str, Any] | None = state.get("sent") if state else None
+        self._is_compacted = False
 
     @property
     def state(self) -> dict[str, Any]:
@@ -100,8 +101,10 @@ class Conversation:
         if self._sent and self._sent["number"] < number:
             self._keep(self._sent)
         self._sent, line = None, self._line
-        fields: dict[str, Any] = {"token": None if self._is_cut(number) else line.get("token")}
+        self._is_compacted = compacted
+        compacted = compacted or line.get("compacted", False)
         compacted = compacted or _compactions(messages or ()) > line.get("compactions", 0)
+        fields: dict[str, Any] = {"token": None if self._is_cut(number) else line.get("token")}
         if self.platform != "api":
             fields["platform"] = self.platform
         return fields | ({"compacted": True} if compacted else {}) | ({"hold": True} if hold else {})
@@ -116,7 +119,8 @@ class Conversation:
             if not self._line:
                 raise protocol.Unreachable("Toolbelt could not be reached to begin this conversation.")
             kept = self._line
-            append = {**_NOTHING, "line": self._key, "token": kept["token"], "headers": kept["headers"]}
+            nothing = {**_NOTHING, "line": self._key, "token": kept["token"], "headers": kept["headers"]}
+            return Request(self, messages, nothing, is_offline=True)
         return Request(self, messages, append)
 
     def _after(self, sent: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,12 +135,18 @@ class Conversation:
             "headers": sent["headers"],
             "appended": [*before["appended"], *added],
             # The numbers of the answers of this line's models: the thinking of all others belongs to other prefixes.
-            "answers": [*before["answers"], number],
-            "compactions": sent["compactions"],
+            "answers": [*before["answers"], *({number} - {*before["answers"]})],
+            # Those that Toolbelt was told of.
+            "compactions": before.get("compactions", 0) if sent.get("is_offline") else sent["compactions"],
         }
 
     def _keep(self, sent: Mapping[str, Any]) -> None:
         self._lines[sent["line"]] = self._after(sent)
+        for name, line in self._lines.items():
+            # Each line's models must be told again, once the conversation comes back to them.
+            is_compacted = line.pop("compacted", False) or sent.get("compacted", False)
+            if is_compacted and (name != sent["line"] or sent.get("is_offline")):
+                line["compacted"] = True
         self._named[sent["place"]] = sent["line"]
 
     def _is_cut(self, number: float) -> bool:
@@ -186,16 +196,27 @@ class Conversation:
 class Request:
     """One request to a model. Keep it with :meth:`answered` once the model has answered."""
 
-    def __init__(self, conversation: Conversation, messages: Messages, append: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        messages: Messages,
+        append: Mapping[str, Any],
+        *,
+        is_offline: bool = False,
+    ) -> None:
         self._conversation, self._append = conversation, append
-        prefix = append["prefix"]
+        prefix, number = append["prefix"], len(_beginnings(messages))
+        # The answer to a paused turn continues the last one.
+        is_continued = bool(messages) and _is_from_model(messages[-1]) and not append["messages"]
         self._restart = append["restart"]
         if prefix is not None and conversation._lines.get(append["line"]):
             self._restart = self._restart or _CUT
         self._sent = {
             "place": conversation._place,
             "line": append["line"],
-            "number": len(_beginnings(messages)),
+            "number": number - is_continued,
+            "compacted": conversation._is_compacted,
+            "is_offline": is_offline,
             "token": append["token"],
             "headers": dict(append["headers"]),
             "prefix": None if prefix is None else conversation._with_system(prefix),
