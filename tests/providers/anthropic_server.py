@@ -360,6 +360,7 @@ class Judge:
         ]
         return {
             "status": 200,
+            "compacted": self.messages is not self.body["messages"],
             "declared": [tool["name"] for tool in tools if not tool.get("defer_loading")],
             "shown": sorted(self.offered.shown),
             "system": self.visible_system,

@@ -40,7 +40,8 @@ class Reading:
 
 def read(entry: Mapping[str, Any]) -> Reading:
     """Return what a model knows after a request, of which a fake's log has this entry."""
-    known = Reading(tools={*entry["declared"]})
+    # A compaction keeps the changes of Claude's tools, but not the words about them.
+    known = Reading(tools={*(entry["shown"] if entry.get("compacted") else entry["declared"])})
     for text in entry["texts"]:
         known.tools |= _names(_MORE, text, known)
         known.tools -= _names(_LESS, text, known)
