@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+from unittest import mock
 
 import pytest
 
 from tests.core import building
 from tests.core.test_belts_writing import EVERYTHING
-from toolbelt.core import belts, catalog
+from toolbelt.core import belts, catalog, toolkit_hooks
 
 
 def test_the_toolkits_of_a_tool_are_in_catalog_order() -> None:
@@ -83,7 +84,7 @@ def test_only_the_blocks_of_a_catalog_end() -> None:
         stamp="s",
         purges={"tool git__log": 1},
         count_tokens=len,
-        code={("git", "dev"): None},
+        code={("git", "dev"): mock.Mock(spec=toolkit_hooks.ToolkitHooks)},
     )
     end = dt.datetime(2031, 5, 4, 14, tzinfo=dt.UTC)
     assert stored.as_of(end - dt.timedelta(seconds=1)) is stored
