@@ -116,7 +116,7 @@ def unavailable(view: View, tool: Entry) -> Decision | None:
 def is_blocked_now(view: View, entry: Entry) -> bool:
     """Return whether a tool, plugin or toolkit is blocked, and the block has not ended."""
     end = entry.get("block_ends")
-    is_over = bool(end) and view.now is not None and datetime.fromisoformat(end) <= view.now
+    is_over = end is not None and view.now is not None and datetime.fromisoformat(end) <= view.now
     return bool(entry.get("blocked")) and not is_over
 
 
