@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import mcp_types as types
 import suite_offers
-from mcp.server import Server, stdio
+from mcp.server import Server, stdio, subscriptions
 from mcp.server.context import ServerRequestContext
 
 # Audio without samples.
@@ -208,6 +208,8 @@ async def main() -> None:
         on_list_resource_templates=suite_offers.list_templates,
         on_read_resource=suite_offers.read_resource,
         on_completion=suite_offers.complete,
+        # Toolbelt refuses subscriptions to a server that could not send updates.
+        on_subscriptions_listen=subscriptions.ListenHandler(subscriptions.InMemorySubscriptionBus()),
     )
     async with stdio.stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
