@@ -19,7 +19,7 @@ from toolbelt.core import errors
 from toolbelt.core import sessions as conversations
 from toolbelt.store import agent_sessions, catalog, clock, snapshots
 
-PROBE_QUERIES, CATALOG_QUERIES, AGENT_QUERIES = 1, 9, 5
+PROBE_QUERIES, CATALOG_QUERIES, AGENT_QUERIES = 1, 11, 5
 
 
 def load_in_session(agent: models.Agent, key: str, toolkit: str) -> None:

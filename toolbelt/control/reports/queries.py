@@ -157,6 +157,7 @@ def section_counts() -> dict[str, int]:
         "loadout": len(stored.loadouts),
         "agent": len(entries.names("agent")),
         "sub_app": len(stored.sub_apps),
+        "gate_rule": len(stored.gate_rules),
     }
 
 
