@@ -40,6 +40,23 @@ def test_creating_roles_keeps_customized_groups() -> None:
     assert not group.permissions.exists()
 
 
+def test_an_upgrade_gives_existing_roles_their_permissions_on_new_models() -> None:
+    removed = auth.Permission.objects.get(codename="change_agent")
+    auth.Group.objects.get(name="operator").permissions.remove(removed)
+    for group in auth.Group.objects.all():
+        group.permissions.remove(*auth.Permission.objects.filter(content_type__model="gaterule"))
+
+    assert roles.create_groups() == ()
+
+    held = {
+        role: set(auth.Permission.objects.filter(group__name=role).values_list("codename", flat=True))
+        for role in roles.ROLES
+    }
+    assert [role for role in roles.ROLES if "view_gaterule" in held[role]] == [*roles.ROLES]
+    assert [role for role in roles.ROLES if "add_gaterule" in held[role]] == ["administrator"]
+    assert "change_agent" not in held["operator"]
+
+
 def test_each_role_has_the_permissions_of_the_previous_one() -> None:
     viewer, operator, administrator = map(roles.permissions, roles.ROLES)
     assert viewer < operator < administrator

@@ -9,8 +9,8 @@ administrator   everything, including the admin and the users
 ==============  =======================================================================================
 
 A role is a Django group with Django permissions, created once if it is missing; changes that an installation makes to
-it are kept. A user without permission to flip every agent's switches may be named as an operator of single agents, and
-may then change only their switches, overrides and sessions.
+it are kept, and an upgrade adds the permissions on new models. A user without permission to flip every agent's switches
+may be named as an operator of single agents, and may then change only their switches, overrides and sessions.
 """
 
 from __future__ import annotations
@@ -72,17 +72,25 @@ def permissions(role: Role) -> frozenset[str]:
 
 
 def create_groups() -> tuple[Role, ...]:
-    """Create the missing groups; return the roles that were created."""
+    """Create the missing groups; return the roles that were created.
+
+    Existing ones get their permissions on what is new: the models on which no role has any.
+    """
     created = []
+    every = logins.Permission.objects.select_related("content_type")
+    known = set(every.filter(group__name__in=ROLES).values_list("content_type", flat=True))
     for role in ROLES:
         group, is_new = logins.Group.objects.get_or_create(name=role)
-        if is_new:
-            granted = permissions(role)
-            group.permissions.set(
+        granted = permissions(role)
+        group.permissions.add(
+            *(
                 permission_
-                for permission_ in logins.Permission.objects.select_related("content_type")
-                if f"{permission_.content_type.app_label}.{permission_.codename}" in granted
+                for permission_ in every
+                if (is_new or permission_.content_type_id not in known)
+                and f"{permission_.content_type.app_label}.{permission_.codename}" in granted
             )
+        )
+        if is_new:
             created.append(role)
     return tuple(created)
 
