@@ -105,7 +105,7 @@ def test_a_section_that_ended_is_said_to_have_ended_once() -> None:
 def test_words_are_said_again_after_a_compaction() -> None:
     now = content("clock new", sections={"toolkit desk": "2"}, loadable={})
     _, view = told(DEFINES, now)
-    kept = conversations.compacted(view, keeps_tools=True)
+    kept = conversations.compacted(view, DEFINES)
     changes, after = conversations.compare(kept, now, DEFINES)
     assert changes == Changes(said=("toolkit desk",), unloadable=("spare",))
     assert after == view
@@ -114,9 +114,19 @@ def test_words_are_said_again_after_a_compaction() -> None:
 def test_tools_are_said_again_after_a_compaction_that_dropped_them() -> None:
     now = content("clock new")
     _, view = told(RESTRICTS, now)
-    changes, after = conversations.compare(conversations.compacted(view, keeps_tools=False), now, RESTRICTS)
+    changes, after = conversations.compare(conversations.compacted(view, RESTRICTS), now, RESTRICTS)
     assert changes == Changes(added=("new",), removed=("search",))
     assert after == view
+
+
+def test_a_changed_definition_that_could_only_be_said_is_said_again_after_a_compaction() -> None:
+    now = content("clock=2 search")
+    _, view = told(REFERS, now)
+    changes, after = conversations.compare(conversations.compacted(view, REFERS), now, REFERS)
+    assert changes == Changes(altered=("clock",))
+    assert after == view
+    _, view = told(DEFINES, now)
+    assert not conversations.compare(conversations.compacted(view, DEFINES), now, DEFINES)[0]
 
 
 NAMES = st.sampled_from(["a", "b", "c", "d", "e"])

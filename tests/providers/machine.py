@@ -324,7 +324,7 @@ class Conversations(RuleBasedStateMachine):
         others = [(other, json.dumps(other.state)) for other in self.talks if other is not talk]
         step = talk.run.ask(talk.messages, **({"compacted": True} if talk.compacted else {}), **more)
         forks_are_independent(others)
-        assert step.restart is None, step.restart
+        no_conversation_begins_again(step)
         return step
 
     def _continue_the_pause(self, talk: Talk) -> None:
@@ -386,6 +386,10 @@ def the_provider_accepts_every_request(service: soak.Service, talk: Talk, step: 
         return service.send(talk.place[0], step.parameters)
     except anthropic_server.Refused as refused:
         raise AssertionError(f"refused: {refused}") from refused
+
+
+def no_conversation_begins_again(step: Any) -> None:
+    assert step.restart is None, step.restart
 
 
 def the_prefix_stays_the_same(before: str | None, now: str) -> None:

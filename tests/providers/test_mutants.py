@@ -237,7 +237,7 @@ def thinking_of_another_lines_models_is_sent(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(conversation, "_without_thinking", list)
 
 
-@mutant("anthropic", machine.what_was_sent_stays_as_it_was, machine.the_provider_accepts_every_request)
+@mutant("anthropic", machine.no_conversation_begins_again, machine.what_was_sent_stays_as_it_was)
 def the_answer_to_a_paused_turn_is_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = conversation.Request.__init__
 
@@ -257,7 +257,7 @@ def the_answer_to_a_paused_turn_is_taken_for_another(monkeypatch: pytest.MonkeyP
     reading.the_toolkits_that_were_said_last_are_those_to_load,
 )
 def a_compaction_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversations, "compacted", lambda view, **_: view)
+    monkeypatch.setattr(conversations, "compacted", lambda view, *_: view)
 
 
 # The token, and the gate.

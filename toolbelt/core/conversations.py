@@ -172,15 +172,17 @@ def compare(view: View, now: Content, means: conversation_means.Means) -> tuple[
     return Changes(**{kind: tuple(names) for kind, names in kinds.items()}), after
 
 
-def compacted(view: View, *, keeps_tools: bool) -> View:
+def compacted(view: View, means: conversation_means.Means) -> View:
     """Return what is left of a view after the provider compacted everything that was said since the prefix.
 
-    ``keeps_tools``: the compaction keeps the changes of tools; words are gone in any case. Names stay known, because a
-    summary may repeat what they stood for.
+    Where tools are withdrawn, it keeps their changes. Words are gone in any case, also those that say that a definition
+    changed which cannot be replaced. Names stay known, because a summary may repeat what they stood for.
     """
     tools = {}
     for name, told in view.tools.items():
-        if keeps_tools and told.how != "through":
+        if means.remove == "withdraw" and name in view.start.tools and not means.replace:
+            tools[name] = Told(view.start.tools[name], told.how)
+        elif means.remove == "withdraw" and told.how != "through":
             tools[name] = told
         elif name not in view.start.tools:
             tools[name] = Told(told.digest, "gone")

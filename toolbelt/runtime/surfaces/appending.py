@@ -68,7 +68,7 @@ def of(
         return _begun(line, shown, hashes, restart)
     view = token.view
     if conversation.compacted:
-        view = conversations.compacted(view, keeps_tools=line.means.remove == "withdraw")
+        view = conversations.compacted(view, line.means)
         token = dataclasses.replace(token, size=0, entries=0)
     if conversation.hold:
         # What the compaction removed is said later.
