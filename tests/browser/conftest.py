@@ -46,6 +46,10 @@ OPERATOR_PERMISSIONS = (
     "add_subapp",
     "change_subapp",
     "delete_subapp",
+    "view_gaterule",
+    "add_gaterule",
+    "change_gaterule",
+    "delete_gaterule",
     "view_callrecord",
 )
 

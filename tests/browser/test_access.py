@@ -162,7 +162,8 @@ def test_menus_show_their_effects_when_opened_and_change_tools_for_a_time_or_in_
         page.keyboard.press("Escape")
     assert effects == ["local_git/", f"{STATUS}/"]
 
-    dashboard.open_actions(page, "local_git").get_by_role("button", name="2 hours").last.click()
+    # On, off, and blocked for everyone.
+    dashboard.open_actions(page, "local_git").get_by_role("button", name="2 hours").nth(1).click()
     expect(dashboard.notice(page)).to_contain_text("local_git is off for Runner runner until ")
     expect(dashboard.section(page, "local_git")).to_contain_text("left")
     assert "local_git" in snapshots.find("runner", None).agent.ends

@@ -64,8 +64,10 @@ def fits(view: View, decisions: Mapping[str, Decision], count: Count) -> bool:
 def groups(view: View, decisions: Mapping[str, Decision]) -> Iterator[tuple[str, set[str]]]:
     """Yield the tools that are deferred together, with the name of what they belong to, from the first to the last."""
     keys = active(view, decisions)
+    # What the session loaded gives a subagent nothing (rule 8).
+    session = () if view.subagent is not None else view.loads
     # A load keeps the tools that it needs when something older goes.
-    newest = {key: max(loads) for key in keys if (loads := list(loads_of(view, key)))}
+    newest = {key: max(loads) for key in keys if session and (loads := list(loads_of(view, key)))}
     included = {key for key in keys if decisions[key].code in INCLUDED} - newest.keys()
     loose = [key for key in included if not belts.toolkits_of(view.belt, key)]
     for key in sorted(loose, reverse=True):
@@ -74,12 +76,12 @@ def groups(view: View, decisions: Mapping[str, Decision]) -> Iterator[tuple[str,
         yield name, included & belts.members(view.belt.toolkits[name]).keys()
     in_session = {key for key in keys if decisions[key].code in ("initial", "loaded", *INCLUDED)}
     for name in reversed(view.belt.toolkits):
-        if name in view.initial():
+        if name in view.initial() and view.subagent is None:
             yield (
                 name,
                 (in_session - included - newest.keys()) & belts.members(view.belt.toolkits[name]).keys(),
             )
-    for place, (_, name) in enumerate(view.loads):
+    for place, (_, name) in enumerate(session):
         yield name, {key for key in in_session if newest.get(key) == place}
 
 

@@ -92,10 +92,10 @@ class World:
         loads: dict[Load, None] = {}
         for change in self._changes.get(key, ()) if request.session is not None else ():
             # It counts for every request but its own; one without an id is a request of its own.
-            if change.request_id is None or change.request_id != request.request_id:
-                loads.pop(change.load, None)
-                if change.is_on:
-                    loads[change.load] = None
+            is_own = change.request_id is not None and change.request_id == request.request_id
+            was_loaded = loads.pop(change.load, 0) is None
+            if was_loaded if is_own else change.is_on:
+                loads[change.load] = None
         return View(
             belt=self._belt,
             agent=agent,
