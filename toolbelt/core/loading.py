@@ -176,7 +176,7 @@ def _listed(
         target = targets.of_toolkit(context, toolkit)
         why_not = targets.refusal(resolved, target)
         if why_not in ("over_budget", "conflict"):
-            if targets.refusal(nothing_loaded(), target) is not None:
+            if targets.refusal(nothing_loaded(), target) not in (None, "already_loaded"):
                 continue
         elif why_not not in (None, "already_loaded"):
             continue
