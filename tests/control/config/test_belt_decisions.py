@@ -68,7 +68,7 @@ def unchanged(document: Any) -> bool:
 
 
 def empty() -> None:
-    for model in ("SubApp", "Agent", "Toolkit", "Loadout", "Tool", "Plugin", "Category"):
+    for model in ("GateRule", "SubApp", "Agent", "Toolkit", "Loadout", "Tool", "Plugin", "Category"):
         getattr(models, model).objects.all().delete()
 
 
@@ -84,6 +84,20 @@ def test_a_tool_of_a_server_is_exported_by_its_approval() -> None:
     assert exported["tools"] == [{"key": "files__read", "plugin": "files", "approved": approved}]
     assert unchanged(exported)
     assert sample_server.stored_tool("files__write").seen is False
+
+
+def test_what_a_gate_rule_names_is_exported_with_it() -> None:
+    plugins.sync(OPERATOR, [CODE])
+    rule = {"key": "careful", "tools": ["kb__look"], "plugins": ["kb"], "when": {"q": {"minLength": 9}}}
+    entries.put(OPERATOR, "gate_rule", rule)
+
+    exported = belt_decisions.export()
+
+    assert [tool["key"] for tool in exported["tools"]] == ["kb__look"]
+    assert [plugin["name"] for plugin in exported["plugins"]] == ["kb"]
+    empty()
+    apply(exported)
+    assert snapshots.catalog().gate_rules["careful"].plugins == ("kb",)
 
 
 def test_each_decision_is_a_line() -> None:

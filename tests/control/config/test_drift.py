@@ -15,6 +15,7 @@ from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belt_decisions, belt_effects, belt_plans, belts, drift
 from toolbelt.control.doctor import configuration
+from toolbelt.store import snapshots
 
 __all__ = ["operator", "stored"]
 pytestmark = pytest.mark.usefixtures("stored")
@@ -59,6 +60,17 @@ def test_a_flip_is_drift_with_the_switch_and_who_made_it(operator: writing.Write
 
     switches.flip(operator, "bob", "reading", True)
     assert found() == []
+
+
+def test_a_gate_rule_that_is_only_observed_from_now_on_is_drift(operator: writing.Write) -> None:
+    apply({**BELT, "gate_rules": [{"key": "careful", "when": {"force": {"const": True}}}]})
+    entries.change(operator, "gate_rule", "careful", {"observed": True})
+    assert found() == ["rule careful: observed, changed by olive"]
+
+
+def test_every_kind_of_entry_can_drift() -> None:
+    entries_ = drift._entries({}, snapshots.catalog(), ())
+    assert entries_.keys() == set(belts.SECTIONS.values())
 
 
 def test_drift_names_every_field_and_everyone_who_changed_them(operator: writing.Write) -> None:

@@ -21,7 +21,7 @@ _PLUGIN_IDENTITY = frozenset({"name", "namespace", "in_code"})
 # What operators may have decided of an entry that lets a server ask users, besides its review.
 _DECIDED_OF_ASKING = frozenset({"category", "default_on", "policy", "blocked", "block_ends"})
 # The sections whose entries name tools and toolkits, besides that of toolkits.
-_NAMING = ("loadouts", "agents", "sub_apps")
+_NAMING = ("loadouts", "agents", "sub_apps", "gate_rules")
 
 
 def export() -> dict[str, Any]:
@@ -36,6 +36,7 @@ def export() -> dict[str, Any]:
         if (entry := _tool(written, stored, is_named=written["key"] in named)) is not None
     ]
     used = {entry.get("plugin") for entry in (*tools, *toolkits)}
+    used.update(plugin for rule in document.get("gate_rules", ()) for plugin in rule.get("plugins", ()))
     plugins = [
         entry
         for written in document.get("plugins", ())

@@ -51,7 +51,7 @@ class Drift:
 
     @property
     def message(self) -> str:
-        """What differs from which belt, in a sentence."""
+        """Return what differs from which belt, in a sentence."""
         count = len(self.differences)
         verb = "differs" if count == 1 else "differ"
         entries = f"{count} {'entry' if count == 1 else 'entries'}"
@@ -164,6 +164,7 @@ def _entries(
         "loadout": stored.loadouts,
         "agent": {agent.key: agent for agent in all_agents},
         "sub_app": stored.sub_apps,
+        "gate_rule": stored.gate_rules,
     }
     return {
         kind: {name: _digest(kind, of_kind[name], stored) for name in named.get(kind, ()) if name in of_kind}
