@@ -19,10 +19,9 @@ import json
 import re
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.providers import scripted
+from tests.providers import fakes, scripted
 from tests.providers.models import CLAUDE
 
 BY_REFERENCE, INLINE = "mid-conversation-tool-changes-2026-07-01", "inline-tools-2026-09-15"
@@ -435,41 +434,23 @@ def answer(judge: Judge, number: int) -> list[dict[str, Any]]:
     return content
 
 
-class Server(ThreadingHTTPServer):
-    """The server, as a context manager. ``log`` has an entry for each request: status, what the model saw, usage."""
-
-    daemon_threads = True
+class Server(fakes.Fake):
+    """The server."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.cache, self.lock, self.count = Cache(), threading.Lock(), 0
-        self.log: list[dict[str, Any]] = []
-
-    @property
-    def address(self) -> str:
-        """Return the address, without a path."""
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def __enter__(self) -> Server:
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.shutdown()
-        self.server_close()
 
 
-class Handler(BaseHTTPRequestHandler):
-    """A handler that checks each request, and answers with the scripted model."""
+class Handler(fakes.Handler):
+    """A handler of its requests."""
 
-    protocol_version = "HTTP/1.1"
-    # Otherwise the body waits until the client has acknowledged the headers, which it does late.
-    disable_nagle_algorithm = True
+    server: Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = self.body()
         betas = {b.strip() for b in self.headers.get("anthropic-beta", "").split(",") if b.strip()}
-        server: Server = self.server  # type: ignore[assignment]
+        server = self.server
         with server.lock:
             server.count += 1
             number = server.count
@@ -480,7 +461,7 @@ class Handler(BaseHTTPRequestHandler):
             error: dict[str, Any] = {"type": "invalid_request_error", "message": str(refused)}
             if refused.code:
                 error["details"] = {"error_code": refused.code}
-            return self._send(400, {"type": "error", "error": error}, entry)
+            return self.answer(400, {"type": "error", "error": error}, entry)
         with server.lock:
             usage = server.cache.usage(judge)
         content = answer(judge, number)
@@ -500,11 +481,11 @@ class Handler(BaseHTTPRequestHandler):
         entry = {**judge.entry(), "usage": usage}
         if body.get("stream"):
             return self._stream(document, entry)
-        self._send(200, document, entry)
+        self.answer(200, document, entry)
 
     def _stream(self, document: dict[str, Any], entry: dict[str, Any]) -> None:
         """The same answer as server-sent events."""
-        self.server.log.append(entry)  # type: ignore[attr-defined]
+        self.server.log.append(entry)
         events: list[dict[str, Any]] = [
             {"type": "message_start", "message": {**document, "content": [], "stop_reason": None}}
         ]
@@ -537,20 +518,4 @@ class Handler(BaseHTTPRequestHandler):
         )
         events.append({"type": "message_stop"})
         data = "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events).encode()
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def _send(self, status: int, document: dict[str, Any], entry: dict[str, Any]) -> None:
-        self.server.log.append(entry)  # type: ignore[attr-defined]
-        data = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *args: Any) -> None:
-        pass
+        self.write(200, "text/event-stream", data)

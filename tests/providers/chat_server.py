@@ -9,12 +9,10 @@ STRICT: each of them refuses a tool choice that it does not know.
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.providers import scripted
+from tests.providers import fakes, scripted
 from tests.providers.anthropic_server import Refused, canonical, digest_of
 
 
@@ -131,59 +129,29 @@ def answer(judge: Judge, number: int) -> dict[str, Any]:
     return {**said, "tool_calls": calls} if calls else said
 
 
-class Server(ThreadingHTTPServer):
-    """The server, as a context manager. ``log`` has an entry for each request."""
-
-    daemon_threads = True
+class Server(fakes.Fake):
+    """The server."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.log: list[dict[str, Any]] = []
-
-    @property
-    def address(self) -> str:
-        """Return the address, without a path."""
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def __enter__(self) -> Server:
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.shutdown()
-        self.server_close()
+        super().__init__(Handler)
 
 
-class Handler(BaseHTTPRequestHandler):
-    """A handler that checks each request, and answers with the scripted model."""
+class Handler(fakes.Handler):
+    """A handler of its requests."""
 
-    protocol_version = "HTTP/1.1"
-    # Otherwise the body waits until the client has acknowledged the headers, which it does late.
-    disable_nagle_algorithm = True
     server: Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = self.body()
         number = len(self.server.log)
         try:
             judge = Judge(body)
         except Refused as refused:
-            self.server.log.append({"status": 400, "message": str(refused), "body": body})
-            return self._send(400, {"error": {"message": str(refused), "type": "invalid_request_error"}})
-        self.server.log.append(judge.entry())
+            error = {"message": str(refused), "type": "invalid_request_error"}
+            refusal = {"status": 400, "message": str(refused), "body": body}
+            return self.answer(400, {"error": error}, refusal)
         message = answer(judge, number)
         reason = "tool_calls" if "tool_calls" in message else "stop"
         choice = {"index": 0, "finish_reason": reason, "message": message}
         about = {"id": f"c{number}", "object": "chat.completion", "created": number, "model": body["model"]}
-        self._send(200, {**about, "choices": [choice]})
-
-    def _send(self, status: int, document: dict[str, Any]) -> None:
-        data = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *args: Any) -> None:
-        pass
+        self.answer(200, {**about, "choices": [choice]}, judge.entry())

@@ -12,10 +12,9 @@ import hashlib
 import json
 import re
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.providers import scripted
+from tests.providers import fakes, scripted
 from tests.providers.anthropic_server import Refused, canonical, digest_of
 from tests.providers.models import OPENAI
 
@@ -188,40 +187,22 @@ def answer(judge: Judge, number: int) -> list[dict[str, Any]]:
     return output
 
 
-class Server(ThreadingHTTPServer):
-    """The server, as a context manager. ``log`` has an entry for each request: status, what the model saw, usage."""
-
-    daemon_threads = True
+class Server(fakes.Fake):
+    """The server."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.cache, self.lock, self.count = Cache(), threading.Lock(), 0
-        self.log: list[dict[str, Any]] = []
-
-    @property
-    def address(self) -> str:
-        """Return the address, without a path."""
-        return f"http://127.0.0.1:{self.server_port}"
-
-    def __enter__(self) -> Server:
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.shutdown()
-        self.server_close()
 
 
-class Handler(BaseHTTPRequestHandler):
-    """A handler that checks each request, and answers with the scripted model."""
+class Handler(fakes.Handler):
+    """A handler of its requests."""
 
-    protocol_version = "HTTP/1.1"
-    # Otherwise the body waits until the client has acknowledged the headers, which it does late.
-    disable_nagle_algorithm = True
+    server: Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        server: Server = self.server  # type: ignore[assignment]
+        body = self.body()
+        server = self.server
         with server.lock:
             server.count += 1
             number = server.count
@@ -236,7 +217,7 @@ class Handler(BaseHTTPRequestHandler):
                     "code": None,
                 }
             }
-            return self._send(400, error, {"status": 400, "message": str(refused), "body": body})
+            return self.answer(400, error, {"status": 400, "message": str(refused), "body": body})
         with server.lock:
             total, read = server.cache.usage(judge)
         document = {
@@ -263,20 +244,8 @@ class Handler(BaseHTTPRequestHandler):
                 "total_tokens": total + 1,
             },
         }
-        self._send(
+        self.answer(
             200,
             document,
             {**judge.entry(), "total": total, "read": read},
         )
-
-    def _send(self, status: int, document: dict[str, Any], entry: dict[str, Any]) -> None:
-        self.server.log.append(entry)  # type: ignore[attr-defined]
-        data = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *args: Any) -> None:
-        pass
