@@ -23,7 +23,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from mcp.client import sse
 from mcp.shared import message
 
-from toolbelt.plugins.upstream import last_check, lenient, transports
+from toolbelt.plugins.upstream import answers, last_check, lenient, transports
 
 # The largest event that the official client reads.
 MAX_EVENT_BYTES = 1024 * 1024
@@ -175,9 +175,9 @@ class _Transport(httpx2.AsyncBaseTransport):
             return
         if response.status_code < 300 or id_ is None:
             return
-        if check is not None and response.status_code in transports.GONE:
+        if check is not None and response.status_code in answers.GONE:
             check.has_not_run = True
-        words = transports.message_of(body) or _REFUSED
+        words = answers.message_of(body) or _REFUSED
         await self._fail(id_, mcp_types.ErrorData(code=mcp_types.INTERNAL_ERROR, message=words))
 
     async def _followed(self, request: httpx2.Request) -> httpx2.Response:

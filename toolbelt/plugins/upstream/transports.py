@@ -8,9 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import json
 import os
-import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -22,7 +20,7 @@ import mcp_types
 from mcp.client import stdio, streamable_http
 
 from toolbelt.core import addresses, connections
-from toolbelt.plugins.upstream import last_check, pipes, ring_buffer, streams
+from toolbelt.plugins.upstream import answers, last_check, pipes, ring_buffer, streams
 
 MAX_BYTES = 32 * 1024 * 1024
 # How many connections to a server are open at a time, and how many of them wait for a request.
@@ -39,30 +37,8 @@ SILENT_SECONDS = 300.0
 # How long a name that was resolved and checked is not resolved again.
 RESOLVED_SECONDS = 10.0
 
-# How servers say that they do not know a session. (MCP requires 404, with any wording.) With HTTP 400, they may also
-# only name what they keep a session in. Tools use such words as well, so the server is asked whether it knows the
-# session; not if the words are about an argument.
-GONE = frozenset({404, 410})
-_UNKNOWN = re.compile(
-    r"session.{0,30}\b(unknown|expired|invalid|terminated|closed|ended|gone|lost|stale|missing|required|no longer"
-    r"|(not|n't) (be )?(found|exist|valid|know|recogni[sz]e|active))"
-    r"|\b(no|unknown|invalid|expired|stale|missing|bad|(not|n't) (find|know|recogni[sz]e))\b.{0,30}session"
-    r"|not (been )?initiali[sz]ed|expect.{0,12}initiali[sz]e",
-    re.IGNORECASE,
-)
-_MENTIONED = re.compile(
-    r"session.?(id|identifier|key|token)\b|(connection|transport).{0,20}\b(id|found)\b", re.IGNORECASE
-)
-_PARAMETER = r"(parameter|argument|field|property|properties|option|input|value)"
-_ARGUMENT = re.compile(
-    rf"\b{_PARAMETER}s?\b.{{0,20}}\bsession|\bsession\w*\W{{1,4}}{_PARAMETER}\b", re.IGNORECASE
-)
-_HEADER = re.compile(r"mcp-session-id", re.IGNORECASE)
 _SESSION = streamable_http.MCP_SESSION_ID.encode()
-# How much of an answer is searched for such words; one with HTTP 200 is a result if it is longer.
-MAX_REFUSAL_BYTES = 4 * 1024
 # What a server is asked: a request without effect that needs a session. Its id is no other request's.
-_FIELDS = (b"event:", b"data:", b"id:", b"retry:", b":")
 _PROBE = {"jsonrpc": "2.0", "id": "toolbelt-session", "method": "tools/list", "params": {}}
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -329,7 +305,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             return None
 
         async def ask(*, has_run: bool) -> None:
-            if check.status not in GONE and not await self._has_forgotten(request):
+            if check.status not in answers.GONE and not await self._has_forgotten(request):
                 return
             if has_run:
                 self._end_session()
@@ -350,13 +326,15 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
                     head = b""
                     async for part in response.aiter_raw():
                         head += part
-                        if len(head) > MAX_REFUSAL_BYTES or _is_refusal(response.status_code, head):
+                        if len(head) > answers.MAX_REFUSAL_BYTES or answers.is_refusal(
+                            response.status_code, head
+                        ):
                             break
                 finally:
                     await response.aclose()
         except (TimeoutError, OSError, LookupError, httpx2.TransportError):
             return False
-        return _is_refusal(response.status_code, head)
+        return answers.is_refusal(response.status_code, head)
 
     async def _refuse_compressed(self, response: httpx2.Response, request: httpx2.Request) -> None:
         """Raise CompressedError before the body is read, which the client would decompress without a limit."""
@@ -458,85 +436,20 @@ def _has_session(request: httpx2.Request) -> bool:
 
 async def _may_refuse_session(response: httpx2.Response) -> bool:
     """Return whether a response that is an error may mean that the session is unknown."""
-    if response.status_code < 400 or response.status_code in GONE:
-        return response.status_code in GONE
+    if response.status_code < 400 or response.status_code in answers.GONE:
+        return response.status_code in answers.GONE
     try:
         # The body is kept, so that the client can read it as well.
-        return _is_refusal(response.status_code, await response.aread())
+        return answers.is_refusal(response.status_code, await response.aread())
     except (httpx2.StreamError, httpx2.TransportError):
         return False
-
-
-def _is_refusal(status: int, body: bytes) -> bool:
-    """Return whether an answer with this body may mean that the session is unknown."""
-    if status in GONE:
-        return True
-    text = body[:MAX_REFUSAL_BYTES].decode(errors="replace")
-    if status < 400:
-        text = _failure(body) if len(body) <= MAX_REFUSAL_BYTES else ""
-    elif status == 400 and (not text.strip() or _HEADER.search(text)):
-        return True
-    if _ARGUMENT.search(text):
-        return False
-    return bool(_UNKNOWN.search(text) or (status == 400 and _MENTIONED.search(text)))
-
-
-def _failure(body: bytes) -> str:
-    """Return the text of an error, or of a tool's result that is one; empty for anything else."""
-    for document in _documents(body):
-        if (error := document.get("error")) is not None:
-            return json.dumps(error)
-        if isinstance(result := document.get("result"), dict) and result.get("isError"):
-            return json.dumps(result.get("content"))
-    return ""
-
-
-def message_of(body: bytes) -> str:
-    """Return the message of a JSON-RPC error; empty for anything else."""
-    errors = (document.get("error") for document in _documents(body))
-    words = next((error.get("message") for error in errors if isinstance(error, dict)), "")
-    return words if isinstance(words, str) else ""
-
-
-def _is_result(body: bytes) -> bool:
-    """Return whether a tool has answered: it has run, whatever its text says."""
-    return any(document.get("result") is not None for document in _documents(body))
-
-
-def _documents(body: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of an answer, which is one, or a stream of events."""
-    for event in re.split(rb"\r?\n\r?\n|\r\r", body) if body.lstrip().startswith(_FIELDS) else [body]:
-        lines = event.splitlines()
-        data = b"\n".join(line.removeprefix(b"data:") for line in lines if line.startswith(b"data:")) or event
-        try:
-            document = json.loads(data)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(document, dict):
-            yield document
 
 
 async def _id_of(request: httpx2.Request) -> Any:
     """Return the id of a request that is no call, such as the probe; None if it has none."""
     # After a redirect, the client has it as a stream only.
     await request.aread()
-    return next((document.get("id") for document in _documents(request.content)), None)
-
-
-_IDS = re.compile(rb'"id"\s*:\s*"?([^"\s,}]++)')
-
-
-def _with_id(body: bytes, id_: Any) -> bytes:
-    """Return an answer with the id of its request: it answers no other, whatever id the server gives."""
-    wanted = str(id_).encode()
-    if id_ is None or any(given[1] == wanted for given in _IDS.finditer(body)):
-        return body
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return body
-    is_answer = isinstance(document, dict) and "method" not in document
-    return json.dumps({**document, "id": id_}).encode() if is_answer else body
+    return next((document.get("id") for document in answers.documents(request.content)), None)
 
 
 def _not_sent() -> httpx2.Response:
@@ -575,9 +488,9 @@ class _Answer(_Limited):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         body = b"".join([part async for part in super().__aiter__()])
-        if self._ask is not None and _is_refusal(200, body):
-            await self._ask(has_run=_is_result(body))
-        yield _with_id(body, self._id)
+        if self._ask is not None and answers.is_refusal(200, body):
+            await self._ask(has_run=answers.is_result(body))
+        yield answers.with_id(body, self._id)
 
 
 class _Events(httpx2.AsyncByteStream):
@@ -611,11 +524,11 @@ class _Events(httpx2.AsyncByteStream):
         if self._ask is None:
             return
         self._head += part
-        if len(self._head) > MAX_REFUSAL_BYTES:
+        if len(self._head) > answers.MAX_REFUSAL_BYTES:
             self._ask = None
-        elif _is_refusal(200, self._head):
+        elif answers.is_refusal(200, self._head):
             ask, self._ask = self._ask, None
-            await ask(has_run=_is_result(self._head))
+            await ask(has_run=answers.is_result(self._head))
 
     def _note_cut(self) -> None:
         if self._check is not None:
