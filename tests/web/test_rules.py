@@ -125,6 +125,7 @@ def test_only_what_was_changed_is_written(editor: Client, rule: None) -> None:
     [
         ({"when": "{"}, "when", "This is not JSON: line 1, column 2"),
         ({"when": "[1]"}, "when", "'when' must be a mapping"),
+        ({"when": '{"a": {"const": 1}, "a": {}}'}, "when", "the key 'a' is repeated"),
         ({"when": '{"a": {"minimun": 1}}'}, "when", "'minimun' is not a keyword"),
         ({"tool_names": "paper"}, "tool_names", "Did you mean papers?"),
         ({"agents": "adda"}, "agents", "There is no agent named 'adda'. Did you mean ada?"),

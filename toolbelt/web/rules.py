@@ -11,9 +11,10 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from toolbelt import conf
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import rule_effects
-from toolbelt.core import agents, belts, catalog, errors, gate_rules, grants
+from toolbelt.core import agents, belts, catalog, errors, gate_rules, grants, strict_json
 from toolbelt.core.rules import reasons
 from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses, words
 
@@ -98,11 +99,13 @@ def _read(text: str) -> tuple[Any, str]:
     if not text.strip():
         return None, ""
     try:
-        return json.loads(text), ""
+        json.loads(text)
+        # It also refuses what parsers read differently: of an argument that is named twice, only one would count.
+        return strict_json.read_text(text, conf.API_BODY_DEPTH), ""
     except json.JSONDecodeError as error:
         return None, f"This is not JSON: line {error.lineno}, column {error.colno}: {error.msg}."
     except (ValueError, RecursionError) as error:
-        return None, f"This cannot be read as JSON: {error}."
+        return None, f"This cannot be read: {error}"
 
 
 class Editor(entry_editor.Editor):
