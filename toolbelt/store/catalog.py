@@ -7,6 +7,7 @@ never raises, whatever the rows contain.
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -150,12 +151,7 @@ def sub_apps(**filters: Any) -> list[catalog.SubApp]:
 def gate_rules(**filters: Any) -> list[catalog.GateRule]:
     """Return the gate rules, by key."""
     rows = models.GateRule.objects.filter(**filters).values()
-    return [
-        value
-        for row in rows
-        if (value := read("gate_rule", {**row, "ends": row["ends"] and grants.format_time(row["ends"])}))
-        is not None
-    ]
+    return [value for row in rows if (value := read("gate_rule", row)) is not None]
 
 
 def read(kind: belts.KindName, row: Mapping[str, Any]) -> Any:
@@ -165,8 +161,8 @@ def read(kind: belts.KindName, row: Mapping[str, Any]) -> Any:
     """
     fields = belts.KINDS[kind].fields
     given = {name: row[name] for name in fields if name in row}
-    if (at := given.get("block_ends")) is not None:
-        given["block_ends"] = grants.format_time(at)
+    # Entries state times as text.
+    given |= {name: grants.format_time(at) for name, at in given.items() if isinstance(at, dt.datetime)}
     try:
         return belts.value(kind, given, NOTHING)
     except errors.Invalid:

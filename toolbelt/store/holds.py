@@ -78,8 +78,8 @@ def is_stopped(stored: catalog.Catalog, key: str) -> bool:
 
 
 def _is_held(kind: str, key: str) -> bool:
-    _, ends = _held.get((kind, key), (None, clock.now()))
-    return ends is None or ends > clock.now()
+    held = _held.get((kind, key))
+    return held is not None and (held[1] is None or held[1] > clock.now())
 
 
 @contextmanager

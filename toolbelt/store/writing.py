@@ -90,10 +90,6 @@ def _of_agent(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _of_gate_rule(entry: Entry) -> dict[str, Any]:
-    return {"ends": grants.parse_time(entry.get("ends"))}
-
-
 def _under_toolkit(row: models.Toolkit, entry: Entry) -> None:
     _follow(row.members.all(), "tool_id", _uses(entry.get("members", ())), models.Member(toolkit=row))
 
@@ -151,7 +147,6 @@ _FURTHER_COLUMNS: Mapping[str, Callable[[Entry], dict[str, Any]]] = {
     "plugin": _of_plugin,
     "tool": _of_tool,
     "agent": _of_agent,
-    "gate_rule": _of_gate_rule,
 }
 _FOLLOWERS: Mapping[str, Callable[[Any, Entry], object]] = {
     "toolkit": _under_toolkit,
