@@ -1,4 +1,4 @@
-"""Benchmark of what a provider has to read anew after a change, appended against rewritten. (`make bench`)
+"""Benchmark of what a provider has to read again after a change, appended against rewritten. (`make bench`)
 
 The demo's assistant, with the providers' SDKs against strict fakes of their services: the first request of a
 conversation, and the one after a change. A provider reads what is equal from the beginning to an earlier request from
@@ -74,7 +74,7 @@ def measure() -> list[dict[str, Any]]:
 
 def report(figures: list[dict[str, Any]]) -> None:
     """Print the figures as a table."""
-    print("bytes that a provider reads anew in the request after a change (about 4 are a token)\n")
+    print("bytes that a provider reads again in the request after a change (about 4 are a token)\n")
     print(f"{'':48}{'first request':>14}{'appended':>12}{'rewritten':>12}{'ratio':>8}")
     model = ""
     for row in figures:

@@ -395,7 +395,7 @@ class Catalog:
 
     @property
     def last_purge(self) -> int:
-        """The number of the last purge; 0 if there was none."""
+        """Return the number of the last purge; 0 if there was none."""
         return max(self.purges.values(), default=0)
 
     @property

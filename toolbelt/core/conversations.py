@@ -82,10 +82,11 @@ class View:
 class Changes:
     """What a model must be told, by name and in order; each is empty if there is nothing of its kind.
 
-    added: Tools to define, also anew. offered: Tools whose definition it has. replaced: Tools whose definition replaces
-    the one that it has. altered: Tools whose definition changed, which can only be said. through: Tools to call through
-    call_tool. removed: Tools that it may no longer call. said: Sections of the policy that are new or differ. ended:
-    Sections that no longer hold. loadable: Toolkits that it may load now. unloadable: Those that it no longer may.
+    added: Tools to define, also again. offered: Tools whose definition it has. replaced: Tools whose definition
+    replaces the one that it has. altered: Tools whose definition changed, which can only be said. through: Tools to
+    call through call_tool. removed: Tools that it may no longer call. said: Sections of the policy that are new or
+    differ. ended: Sections that no longer hold. loadable: Toolkits that it may load now. unloadable: Those that it no
+    longer may.
     """
 
     added: tuple[str, ...] = ()

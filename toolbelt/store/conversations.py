@@ -105,8 +105,8 @@ def add_all(told: Iterable[Told]) -> None:
 
 
 def prune(age: dt.timedelta | None = None) -> int:
-    """Delete what was told to conversations that no one has seen for this long, by default for the setting's days;
-    return the number of entries.
+    """Delete the records of conversations that last asked longer ago than this, by default than the setting's days;
+    return their number.
     """
     age = dt.timedelta(days=conf.CONVERSATIONS_DAYS) if age is None else age
     deleted, _ = models.Told.objects.filter(seen__lt=clock.now() - age).delete()

@@ -29,7 +29,7 @@ class Conversation:
 
 
 def prune(age: dt.timedelta | None = None) -> int:
-    """Delete what conversations were told that were last seen longer ago than this; return the number of entries."""
+    """Delete the records of conversations that last asked longer ago than this; return their number."""
     return conversations.prune(age)
 
 

@@ -22,8 +22,8 @@ _remembered: caches.LruCache[str, Beginning] = caches.LruCache(_MAX)
 class Probe:
     """The probe of one connection: the server has ``seconds`` to answer it.
 
-    ``is_pending`` until something is answered or the time is over. ``is_ignored`` from then on, until the server has
-    answered it after all, because it started slowly. ``is_fatal``: the connection ended before the answer.
+    ``is_pending`` until something is answered or the time is up. ``is_ignored`` if it was not answered in time, until
+    the server answers it after all, because it started slowly. ``is_fatal``: the connection ended before the answer.
     """
 
     def __init__(self, seconds: float) -> None:

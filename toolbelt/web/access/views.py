@@ -167,11 +167,8 @@ class _Changed(pieces.Page):
     ) -> None:
         tools, sections = (request.POST.get(name, "").split() for name in ("tools", "sections"))
         may_undo = _may_undo(request, access)
-        self.agent, self.model, self.notice = (
-            agents.Header(access.summary, may_undo=may_undo),
-            model,
-            notice,
-        )
+        self.agent = agents.Header(access.summary, may_undo=may_undo)
+        self.model, self.notice = model, notice
         groups = tool_sections.groups(access)
         self.sections = [tool_sections.Section(access, group) for group in groups if group.id in sections]
         self.rows = tool_sections.rows(access, sorted({*tools} & access.catalog.tools.keys()))
