@@ -463,19 +463,12 @@ def derived(
 @derived
 def _after(stored: Catalog, at: datetime) -> Catalog:
     """Return the catalog without the blocks that have ended by ``at``, which is one of their ends."""
-    return compile_(
-        number=stored.number,
+    return replace(
+        stored,
         stamp=f"{stored.stamp}+{int(at.timestamp())}" if stored.stamp else "",
-        categories=stored.categories,
         plugins=[as_of(plugin, at) for plugin in stored.plugins.values()],
         tools=[as_of(tool, at) for tool in stored.tools.values()],
         toolkits=[as_of(toolkit, at) for toolkit in stored.toolkits.values()],
-        loadouts=stored.loadouts.values(),
-        sub_apps=stored.sub_apps.values(),
-        gate_rules=stored.gate_rules.values(),
-        code=stored.code,
-        purges=stored.purges,
-        count_tokens=stored.count_tokens,
     )
 
 
@@ -579,22 +572,28 @@ def _plugin_category(plugin: Plugin | None, name: str) -> str:
 def replace(
     stored: Catalog,
     *,
+    stamp: str = "",
+    plugins: Iterable[Plugin] | None = None,
     tools: Iterable[Tool] | None = None,
     toolkits: Iterable[Toolkit] | None = None,
     loadouts: Iterable[Loadout] | None = None,
     sub_apps: Iterable[SubApp] | None = None,
     gate_rules: Iterable[GateRule] | None = None,
 ) -> Catalog:
-    """Return the catalog with other values of these kinds, as it would be after a change; it has no stamp."""
+    """Return the catalog with other values of these kinds, as it would be after a change; it has no stamp unless one is
+    given.
+    """
     return compile_(
         number=stored.number,
+        stamp=stamp,
         categories=stored.categories,
-        plugins=stored.plugins.values(),
+        plugins=stored.plugins.values() if plugins is None else plugins,
         tools=stored.tools.values() if tools is None else tools,
         toolkits=stored.toolkits.values() if toolkits is None else toolkits,
         loadouts=stored.loadouts.values() if loadouts is None else loadouts,
         sub_apps=stored.sub_apps.values() if sub_apps is None else sub_apps,
         gate_rules=stored.gate_rules.values() if gate_rules is None else gate_rules,
         code=stored.code,
+        purges=stored.purges,
         count_tokens=stored.count_tokens,
     )
