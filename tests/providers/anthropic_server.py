@@ -361,6 +361,7 @@ class Judge:
             "status": 200,
             "compacted": self.messages is not self.body["messages"],
             "declared": [tool["name"] for tool in tools if not tool.get("defer_loading")],
+            "in_reserve": [tool["name"] for tool in tools if tool.get("defer_loading")],
             "shown": sorted(self.offered.shown),
             "system": self.visible_system,
             "texts": [*self.visible_system, *said],

@@ -6,7 +6,6 @@ hold has a function of its own, named after it, here and in tests.providers.read
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import dataclasses
 import json
@@ -20,7 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 from tests.providers import anthropic_server, direct, reading, soak
 from toolbelt.adapters import plain
-from toolbelt.core import errors, meta_tools, request_key
+from toolbelt.core import belts, errors, meta_tools, request_key
+from toolbelt.core.scenarios import CoreWorld
 from toolbelt.formats.appending import lines
 from toolbelt.runtime.surfaces import appending, conversation_tokens, documents
 
@@ -92,6 +92,11 @@ _KIT_FIELDS = st.one_of(
 _CHANGE = st.one_of(
     _SWITCH,
     _SWITCH,
+    st.tuples(
+        st.just("purge"),
+        st.sampled_from([*(f"tool {key}" for key in TOOLS), *(f"toolkit {key}" for key in TOOLKITS)]),
+        st.none(),
+    ),
     st.tuples(st.just("tools"), st.sampled_from(TOOLS), _TOOL_FIELDS),
     st.tuples(st.just("toolkits"), st.sampled_from(TOOLKITS), _KIT_FIELDS),
     st.tuples(
@@ -135,8 +140,9 @@ class Talk:
     """A conversation of a program: its own messages and Toolbelt's state, stored together.
 
     place: The model, and where it runs. text: What the user wrote last. run: The run that answers it. step: The last
-    request. heads: The digest of each line's prefix. sent: What each line was sent last, with the answer. compacted:
-    The provider compacted it since the last request. answered: How many requests were answered.
+    request. heads: The digest of each line's prefix. sent: What each line was sent last, with the answer. known: What
+    each line's model was told of: ``tool p__a``, ``toolkit desk``. begun: How many purges there were when each line
+    began. compacted: The provider compacted it since the last request. answered: How many requests were answered.
     """
 
     session: str
@@ -148,8 +154,34 @@ class Talk:
     kept: Any = None
     heads: dict[str, str] = dataclasses.field(default_factory=dict)
     sent: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
+    known: dict[str, set[str]] = dataclasses.field(default_factory=dict)
+    begun: dict[str, int] = dataclasses.field(default_factory=dict)
     compacted: bool = False
     answered: int = 0
+
+
+class World(soak.World):
+    """A configuration of which tools and texts can be purged."""
+
+    def __init__(self, belt: Mapping[str, Any]) -> None:
+        super().__init__(random.Random(0), belt)  # noqa: S311 (unused: the machine draws everything)
+        self.core: _Core = _Core()
+        self.core.load(copy.deepcopy(dict(belt)), lenient=False)
+
+
+class _Core(CoreWorld):
+    """``purges`` is what was purged, the first first: ``tool p__a``, ``toolkit desk``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.purges: list[str] = []
+
+    def _read(self, lenient: bool) -> belts.Belt:
+        belt = super()._read(lenient)
+        numbers = {name: number for number, name in enumerate(self.purges, 1)}
+        return dataclasses.replace(
+            belt, catalog=dataclasses.replace(belt.catalog, purges=numbers, derived={})
+        )
 
 
 class Conversations(RuleBasedStateMachine):
@@ -160,7 +192,7 @@ class Conversations(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.service = direct.service(self.form)
-        self.world = soak.World(random.Random(0), BELT)  # noqa: S311 (unused: this machine draws everything)
+        self.world = World(BELT)
         self.toolbelt = plain.Toolbelt(self.world)  # type: ignore[arg-type]
         self.talks: list[Talk] = [self._talk("s0")]
 
@@ -278,6 +310,11 @@ class Conversations(RuleBasedStateMachine):
         step = self._ask(talk)
         items, calls = the_provider_accepts_every_request(self.service, talk, step)
         entry, line = self.service.server.log[-1], step._request._append["line"]
+        if step.restart is not None:
+            del talk.sent[line], talk.heads[line]
+        if line not in talk.heads:
+            talk.known[line], talk.begun[line] = set(), len(self.world.core.purges)
+        talk.known[line] |= reading.names(entry)
         sent = [*_sent(step.parameters), *items]
         what_was_sent_stays_as_it_was(talk.sent.get(line), sent)
         the_prefix_stays_the_same(talk.heads.get(line), entry["head"])
@@ -324,7 +361,10 @@ class Conversations(RuleBasedStateMachine):
         others = [(other, json.dumps(other.state)) for other in self.talks if other is not talk]
         step = talk.run.ask(talk.messages, **({"compacted": True} if talk.compacted else {}), **more)
         forks_are_independent(others)
-        no_conversation_begins_again(step)
+        line = step._request._append["line"]
+        purged = talk.known.get(line, set()) & {*self.world.core.purges[talk.begun.get(line, 0) :]}
+        # A turn that is only paused is resumed first.
+        only_a_purge_begins_a_conversation_again(step, set() if more.get("hold") else purged)
         return step
 
     def _continue_the_pause(self, talk: Talk) -> None:
@@ -364,7 +404,7 @@ class Conversations(RuleBasedStateMachine):
         for section, key, fields in changes:
             if section == "switch":
                 config[key] = fields
-            else:
+            elif section != "purge":
                 entries.setdefault(section, {}).setdefault(key, {}).update(fields)
         written = {
             section: [{"key": key, **fields} for key, fields in named.items()]
@@ -372,9 +412,13 @@ class Conversations(RuleBasedStateMachine):
         }
         if not changes:
             return
-        with contextlib.suppress(errors.ToolbeltError):
+        purges = len(self.world.core.purges)
+        self.world.core.purges += [key for section, key, _ in changes if section == "purge"]
+        try:
             self.world.core.edit(written, lenient=False)
             self.world.config = config
+        except errors.ToolbeltError:
+            del self.world.core.purges[purges:]
 
     def _switch(self, config: dict[str, bool | None]) -> None:
         self.world.core.edit({"agents": [{"key": soak.AGENT, "tools_config": config}]}, lenient=False)
@@ -388,8 +432,10 @@ def the_provider_accepts_every_request(service: soak.Service, talk: Talk, step: 
         raise AssertionError(f"refused: {refused}") from refused
 
 
-def no_conversation_begins_again(step: Any) -> None:
-    assert step.restart is None, step.restart
+def only_a_purge_begins_a_conversation_again(step: Any, purged: Collection[str]) -> None:
+    """A purge of what its model was told of, and no other change."""
+    restart = step.restart or {"code": None}
+    assert restart["code"] == ("purged" if purged else None), step.restart
 
 
 def the_prefix_stays_the_same(before: str | None, now: str) -> None:

@@ -60,6 +60,17 @@ def read(entry: Mapping[str, Any]) -> Reading:
     return known
 
 
+def names(entry: Mapping[str, Any]) -> set[str]:
+    """Return all that a request names, with its kind: ``tool p__a``, ``toolkit desk``."""
+    known = read(entry)
+    tools = {*entry["declared"], *entry.get("in_reserve", ()), *entry["defined"], *known.listed}
+    return {
+        *(f"tool {name}" for name in tools),
+        *known.sections,
+        *(f"toolkit {key}" for key in known.loadable),
+    }
+
+
 def _names(pattern: re.Pattern[str], text: str, known: Reading) -> set[str]:
     names = {name for found in pattern.findall(text) for name in found.split(", ")}
     known.listed |= names

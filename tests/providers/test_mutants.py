@@ -237,7 +237,22 @@ def thinking_of_another_lines_models_is_sent(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(conversation, "_without_thinking", list)
 
 
-@mutant("anthropic", machine.no_conversation_begins_again, machine.what_was_sent_stays_as_it_was)
+@mutant("anthropic", machine.only_a_purge_begins_a_conversation_again)
+def what_was_purged_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversations, "purged", lambda *_: ())
+
+
+@mutant(
+    "gemini",
+    machine.only_a_purge_begins_a_conversation_again,
+    machine.nothing_is_said_while_nothing_changes,
+)
+def a_purge_before_the_conversation_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    purged = conversations.purged
+    monkeypatch.setattr(conversations, "purged", lambda view, purges, _: purged(view, purges, 0))
+
+
+@mutant("anthropic", machine.only_a_purge_begins_a_conversation_again, machine.what_was_sent_stays_as_it_was)
 def the_answer_to_a_paused_turn_is_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = conversation.Request.__init__
 
@@ -255,6 +270,7 @@ def the_answer_to_a_paused_turn_is_taken_for_another(monkeypatch: pytest.MonkeyP
     reading.the_policy_that_was_said_last_is_the_current_one,
     reading.the_model_sees_no_other_tools,
     reading.the_toolkits_that_were_said_last_are_those_to_load,
+    machine.nothing_is_said_while_nothing_changes,
 )
 def a_compaction_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversations, "compacted", lambda view, *_: view)
