@@ -36,7 +36,7 @@ SUITE = SERVER / "suite.py"
 OPERATOR = "olive"
 AGENTS = {"TOOLBELT": "desk", "TOOLBELT_OTHER": "guest"}
 # The sources of a wheel.
-SOURCES = ("LICENSE", "README.md", "pyproject.toml", "fixtures", "static", "templates", "toolbelt")
+SOURCES = ("LICENSE", "README.md", "pyproject.toml", "docs", "fixtures", "static", "templates", "toolbelt")
 SECONDS_TO_START = 60
 
 _TOOLBELT_REQUIREMENT = re.compile(r"^toolbelt-switchboard(?:\[[a-z,-]+\])?", re.MULTILINE)

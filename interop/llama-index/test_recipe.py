@@ -11,8 +11,6 @@ from llama_index.llms import openai_like
 
 class TestLlamaIndex(recipe.PythonChecks):
     heading = "LlamaIndex"
-    # LlamaIndex's client loses the messages of errors that are not results.
-    refusal = "unhandled errors in a TaskGroup"
 
     def model(self, address: str) -> Any:
         return openai_like.OpenAILike(
