@@ -69,6 +69,15 @@ def test_the_list_and_the_page_say_what_a_rule_does_and_whom_it_concerns(viewer:
     assert viewer.get("/rules/nothing/").status_code == 404
 
 
+def test_a_page_says_what_a_rule_was_written_for_before_the_names(viewer: Client, rule: None) -> None:
+    entries.put(
+        OLIVE, "gate_rule", RULE | {"kinds": ["review"], "tools": ["papers", "pap*"], "risks": ["writes"]}
+    )
+    page = open_page(viewer)
+    assert page.patterns_of_agents == ("kind review",)
+    assert page.patterns_of_tools == ("pap*", "tools that change something")
+
+
 def test_a_rule_is_created_after_whom_it_concerns_was_shown_and_removed_with_undo(editor: Client) -> None:
     assert editor_forms.submit(editor, NEW, CREATE).context["page"].form.problems["key"] == "Enter a key."
     response = editor_forms.submit(

@@ -169,4 +169,14 @@ class _RulePage(pieces.Page):
         self.conditions = tuple(
             (word, _typed(text)) for word, text in (("When", stored.when), ("Unless", stored.unless)) if text
         )
+        self.patterns_of_agents = (
+            *(f"kind {kind}" for kind in stored.kinds),
+            *(f"sub-app {key}" for key in stored.sub_apps),
+        )
+        self.patterns_of_tools = (
+            *(key for key in stored.tools if key.endswith("*")),
+            *(f"toolkit {key}" for key in stored.toolkits),
+            *(f"plugin {name}" for name in stored.plugins),
+            *(reasons.RISKS[risk] for risk in stored.risks),
+        )
         self.seen = json.dumps(belts.entry("gate_rule", stored), ensure_ascii=False)
