@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -94,6 +97,12 @@ class Script:
         """Return how often its tools were called."""
         marks = self._directory / "calls"
         return len(marks.read_text()) if marks.exists() else 0
+
+    def is_killed(self) -> None:
+        """Kill its processes."""
+        for mark in self._directory.glob("process-*"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(mark.name.removeprefix("process-")), signal.SIGKILL)
 
     def delay(self, seconds: float) -> None:
         """Delay the answer to ``initialize`` by this time."""
