@@ -16,7 +16,7 @@ from django.conf import settings
 from django.core import signals
 from pydantic import Field, fields
 
-from toolbelt.core import agents
+from toolbelt.core import agents, call_approvals
 
 _Positive = Annotated[int, Field(gt=0, description="a whole number above 0")]
 _Count = Annotated[int, Field(ge=0, description="a whole number, 0 or more")]
@@ -88,6 +88,21 @@ REPORT_SECONDS: Annotated[
         le=30 * 86400,
         description="a number of seconds above 0, at most 30 days",
     ),
+]
+# How long people have to decide about a call that waits for approval, in seconds, where its rule does not say.
+APPROVAL_EXPIRES: Annotated[
+    int,
+    Field(
+        default=call_approvals.DEFAULT_SECONDS,
+        gt=0,
+        le=call_approvals.MAX_SECONDS,
+        description="a whole number of seconds above 0, at most 30 days",
+    ),
+]
+# How long a call over MCP, or of a program on an event loop, waits for approval before it is answered, in seconds. Most
+# MCP clients end a request after a minute.
+APPROVAL_WAIT: Annotated[
+    float, Field(default=20, ge=0, le=45, description="a number of seconds from 0 to 45")
 ]
 # How long a server's last report of the plugins that it runs is valid, so that a restart is not an outage; 0 to never
 # find out which tools no server runs.

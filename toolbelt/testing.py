@@ -14,13 +14,14 @@ from typing import Any
 
 from toolbelt.control import writing
 from toolbelt.control.access import switches
+from toolbelt.control.agents import call_approvals
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts as belt_files
 from toolbelt.control.servers import approvals, client_plugins, decisions
-from toolbelt.core import admitting, belts, facts, meta_tools, scenarios, surface
+from toolbelt.core import admitting, belts, errors, facts, meta_tools, scenarios, surface
 from toolbelt.runtime import calls as gate
 from toolbelt.runtime import surfaces
-from toolbelt.runtime.calls import own_tools
+from toolbelt.runtime.calls import gates, own_tools
 from toolbelt.store import clock, snapshots
 from toolbelt.store import entries as rows
 
@@ -80,8 +81,42 @@ class RowsWorld:
             if isinstance(result, admitting.Refusal):
                 return result.document()
             return {"is_error": False, **result.content}
-        answer = gate.admit(key, tool, arguments)
+        answer = _admitted(gate.Call(key=key, tool=tool, arguments=arguments))
         return answer.document() if isinstance(answer, admitting.Refusal) else {"is_error": False}
+
+    def decide(self, agent: str, tool: str, by: str, note: str | None) -> None:
+        """Approve the call of this agent and tool that was asked about last, as this person; with a note, reject it."""
+        latest = next(iter(call_approvals.listed(agents=[agent], tool=tool)), None)
+        if latest is None:
+            raise errors.NotFound("approval", f"{agent} {tool}")
+        write = writing.by(by, via="screen")
+        if note is None:
+            call_approvals.approve(write, latest.key, latest.shown)
+        else:
+            call_approvals.reject(write, latest.key, note)
+
+
+def _admitted(call: gate.Call) -> admitting.Admission | admitting.Refusal:
+    """Admit a call as if its tool ran next: what people approved is spent."""
+    call_gate = gates.CallGate(call, may_ask=True)
+    snapshot, resolved, state = call_gate.resolve()
+    admission = call_gate.admit(resolved, snapshot)
+    if isinstance(admission, admitting.Refusal) or admission.approval is None:
+        return admission
+    try:
+        gates.check_again(
+            gates.Admitted(
+                gate=call_gate,
+                definition=snapshot.catalog.tools[admission.tool],
+                server=None,
+                state=state,
+                options=admission.options,
+                approval=admission.approval,
+            )
+        )
+    except gates.DeniedError as denied:
+        return denied.refusal
+    return admission
 
 
 def run_through_rows(scenario: Mapping[str, Any]) -> list[scenarios.Failure]:

@@ -58,7 +58,7 @@ def test_a_deferred_tool_is_admitted():
 
 def test_an_active_tool_is_admitted_with_its_options():
     session = building.session("net")
-    assert admit("web__get", {"url": "/"}, session=session).options == {"proxy": "p"}  # type: ignore[union-attr]
+    assert admit("web__get", {"url": "/"}, session=session).options == {"proxy": "p"}
 
 
 def test_arguments_are_validated_against_the_schema_of_the_named_tool():

@@ -43,6 +43,7 @@ class GateRuleAdmin(entry_admin.EntryAdmin):
         ("For whom", {"fields": ["agents", "kinds", "sub_apps"]}),
         ("For which tools", {"fields": ["tools", "toolkits", "plugins", "risks"]}),
         ("When", {"fields": ["when", "unless"]}),
+        ("If it asks", {"fields": ["approvals", "expires"]}),
         ("What the model reads", {"fields": ["reason", "announce"]}),
     ]
     list_display = ["key", "effect", "reason", "observed", "ends"]

@@ -83,13 +83,14 @@ class CallRecord(ninja.Schema):
     rule: Annotated[
         str | None,
         pydantic.Field(
-            description="The gate rule that denied the call; empty if none did. Null in older records."
+            description="The gate rule that decided about the call (it denied it, asked about it, or waived that);"
+            " empty if none did. Null in older records."
         ),
     ]
     would: Annotated[
         str | None,
         pydantic.Field(
-            description="The observed gate rules that would have denied the call, separated by spaces."
+            description="The observed gate rules that would have decided, separated by spaces."
             " Null in older records."
         ),
     ]

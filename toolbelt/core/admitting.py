@@ -6,15 +6,17 @@ says what to do. Tools that the agent is not granted are not described.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from toolbelt.core import (
+    call_approvals,
     catalog,
     declared_versions,
     gate_rules,
+    grants,
     loading,
     meta_tools,
     rules,
@@ -22,6 +24,7 @@ from toolbelt.core import (
     search_results,
     sessions,
     surface,
+    texts,
 )
 from toolbelt.core.rules import budgets, resolution, targets
 
@@ -33,11 +36,19 @@ REFUSALS = (
     "tool-unavailable",
     "invalid-arguments",
     "denied-by-rule",
+    "approval-pending",
+    "approval-rejected",
+    "approval-expired",
+    "too-many-approvals",
     "timed-out",
     "tool-failed",
     "run-by-client",
     "run-by-toolbelt",
 )
+# A person may approve a call with this refusal.
+PENDING = "approval-pending"
+# When a program should ask again, in seconds.
+RETRY_AFTER = 5
 # How many violations a message names; the answer to the model lists all of them.
 MAX_NAMED = 5
 
@@ -47,7 +58,8 @@ class Refusal:
     """The refusal of a call: ``code`` is one of :data:`REFUSALS`; ``errors`` are problems in the arguments.
 
     ``mcp`` is the complete MCP result of an upstream server's tool that failed. ``judgement`` is what the gate rules
-    said, if one of them denied the call.
+    said, if one of them denied the call, or asked about it; ``approval`` is then the request to people, once there is
+    one, and ``options`` are those that the call would have.
     """
 
     code: str
@@ -55,12 +67,22 @@ class Refusal:
     errors: tuple[schema.Violation, ...] = ()
     mcp: Mapping[str, Any] | None = None
     judgement: gate_rules.Judgement = gate_rules.NOTHING
+    approval: call_approvals.Approval | None = None
+    options: Mapping[str, Any] | None = None
+
+    @property
+    def is_pending(self) -> bool:
+        """Return whether people were asked to approve the call, and have not decided yet."""
+        return self.code == PENDING and self.approval is not None
 
     def document(self) -> dict[str, Any]:
         """Return the structured content that the model reads."""
         content: dict[str, Any] = {"is_error": True, "code": self.code, "message": self.message}
         if (rule := self.judgement.denied_by) is not None and rule.announce:
             content["rule"] = rule.key
+        if (approval := self.approval) is not None and approval.state == "pending":
+            expires = grants.format_time(approval.expires)
+            content["approval"] = {"id": approval.key, "expires": expires, "retry_after": RETRY_AFTER}
         if self.errors:
             content["errors"] = [{"path": error.path, "message": error.message} for error in self.errors]
         return content
@@ -73,6 +95,8 @@ class Refusal:
         """
         if (rule := self.judgement.denied_by) is not None:
             return f"The rule {rule.key} denies it: {self.message}"
+        if self.judgement.asked_by:
+            return f"{texts.listing([rule.key for rule in self.judgement.asked_by])} asked: {self.message}"
         if not self.errors:
             return self.message
         return "The arguments do not fit: " + _listed((v.path, v.keyword or v.message) for v in self.errors)
@@ -82,13 +106,14 @@ class Refusal:
 class Admission:
     """The call is admitted, with the options of the tool's source, which are never mixed into the arguments.
 
-    ``judgement`` has the observed gate rules that would have denied it. Calls of tools are admitted by :func:`checked`
-    alone.
+    ``judgement`` has the observed gate rules that would have denied it. ``approval`` is the one that it needs, to be
+    spent directly before the tool runs. Calls of tools are admitted by :func:`checked` alone.
     """
 
     tool: str
     options: Mapping[str, Any] | None = None
     judgement: gate_rules.Judgement = gate_rules.NOTHING
+    approval: call_approvals.Approval | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,12 +134,14 @@ def admit(
     input_schema: str = "",
     by_host: bool = False,
     at: datetime | None = None,
+    approval: call_approvals.Approval | None = None,
 ) -> Admission | Refusal:
     """Admit or refuse a call of a tool that is not a meta-tool.
 
     ``input_schema`` is that of the version which is called; by default, of the one that agents have. ``by_host``: the
     program around the model calls, perhaps for an app, so that tools for apps only may be called, too. With
-    ``hide_denied``, denied tools are reported as ``unknown-tool``. ``at`` and ``is_quick`` are as in :func:`checked`.
+    ``hide_denied``, denied tools are reported as ``unknown-tool``. ``at``, ``is_quick`` and ``approval`` are as in
+    :func:`checked`.
     """
     context = resolved.context
     stored = context.catalog.tools.get(tool)
@@ -122,7 +149,9 @@ def admit(
         return unknown(tool)
     if refusal := not_active(resolved, tool, hide_denied=hide_denied):
         return refusal
-    return checked(context, tool, arguments, input_schema=input_schema, at=at, is_quick=is_quick)
+    return checked(
+        context, tool, arguments, input_schema=input_schema, at=at, is_quick=is_quick, approval=approval
+    )
 
 
 def checked(
@@ -133,12 +162,14 @@ def checked(
     input_schema: str = "",
     at: datetime | None = None,
     is_quick: bool = False,
+    approval: call_approvals.Approval | None = None,
 ) -> Admission | Refusal:
     """Admit a call of a tool that its agent has, or refuse it for its arguments: they fit the schema, and no gate rule
-    denies them. Every admission of a tool's call is made here.
+    denies them, or asks about them. Every admission of a tool's call is made here.
 
     ``context`` is what the options are taken from, ``at`` the time by which gate rules have ended (None: none has).
-    With ``is_quick``, raise schema.TooComplexError if that takes long.
+    With ``is_quick``, raise schema.TooComplexError if that takes long. ``approval``: what people approved for this
+    call answers the rules that it is about, and no others.
     """
     stored = context.catalog
     arguments = filled(stored, tool, arguments)
@@ -153,6 +184,11 @@ def checked(
     )
     if judgement.denied_by is not None:
         return denied_by_rule(tool, judgement)
+    if judgement.asked_by:
+        answered: Collection[str] = approval.rules if approval is not None else ()
+        if not all(rule.key in answered for rule in judgement.asked_by):
+            return asked_about(tool, judgement, options)
+        return Admission(tool=tool, options=options, judgement=judgement, approval=approval)
     return Admission(tool=tool, options=options, judgement=judgement)
 
 
@@ -297,6 +333,47 @@ def denied_by_rule(tool: str, judgement: gate_rules.Judgement) -> Refusal:
     reason = rule.reason.strip() if rule is not None else ""
     message = reason or f"A rule denies this call of {tool}. Call it in another way, or go on without it."
     return Refusal(code="denied-by-rule", message=message, judgement=judgement)
+
+
+def asked_about(
+    tool: str, judgement: gate_rules.Judgement, options: Mapping[str, Any] | None = None
+) -> Refusal:
+    """Return the refusal of a call that people have to approve first, before they are asked."""
+    message = f"{_reason(judgement)}A person has to approve this call of {tool}."
+    return Refusal(code=PENDING, message=message, judgement=judgement, options=options)
+
+
+def pending(approval: call_approvals.Approval, judgement: gate_rules.Judgement) -> Refusal:
+    """Return the refusal of a call about which people were asked, and have not decided yet."""
+    message = f"{_reason(judgement)}Waiting for approval {approval.key}. Call again with exactly the same arguments."
+    return Refusal(code=PENDING, message=message, judgement=judgement, approval=approval)
+
+
+def rejected(approval: call_approvals.Approval, judgement: gate_rules.Judgement) -> Refusal:
+    """Return the refusal of a call that a person rejected, with their note."""
+    why = f": {approval.note}" if approval.note else "."
+    message = f"An operator rejected this call of {approval.tool}{why}"
+    return Refusal(code="approval-rejected", message=message, judgement=judgement, approval=approval)
+
+
+def expired(approval: call_approvals.Approval, judgement: gate_rules.Judgement) -> Refusal:
+    """Return the refusal of a call that no one approved in time, or that was not made again in time."""
+    message = f"Approval {approval.key} has expired. Go on without this call of {approval.tool}, or call again to ask."
+    return Refusal(code="approval-expired", message=message, judgement=judgement, approval=approval)
+
+
+def too_many_approvals(tool: str, judgement: gate_rules.Judgement) -> Refusal:
+    """Return the refusal of a call that would be asked about, while too many others wait for people."""
+    message = (
+        f"{tool} was not called: too many of your calls wait for approval. Call again once some are decided."
+    )
+    return Refusal(code="too-many-approvals", message=message, judgement=judgement)
+
+
+def _reason(judgement: gate_rules.Judgement) -> str:
+    """Return the reasons of the rules that ask, before what is said about the call."""
+    reasons = dict.fromkeys(rule.reason.strip() for rule in judgement.asked_by)
+    return "".join(f"{reason} " for reason in reasons if reason)
 
 
 def _listed(violations: Iterable[tuple[str, str]]) -> str:

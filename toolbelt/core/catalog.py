@@ -271,8 +271,8 @@ class SubApp:
     agents: tuple[str, ...] = ()
 
 
-Effect = Literal["deny", "allow"]
-EFFECTS: tuple[Effect, ...] = ("deny", "allow")
+Effect = Literal["deny", "ask", "allow"]
+EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,7 +283,9 @@ class GateRule:
     any of ``tools`` (keys, or the beginnings of keys with ``*``) and of the tools with one of the ``toolkits``,
     ``plugins`` and ``risks`` (none: of every tool). ``when`` and ``unless`` are conditions as JSON
     (:mod:`toolbelt.core.conditions`); empty: none. ``reason`` is for the model. ``announce``: a refusal also names the
-    rule. ``observed``: what the rule would do is recorded, and not done. ``ends``: from when on it has no effect.
+    rule. ``observed``: what the rule would do is recorded, and not done. ``ends``: from when on it has no effect. A
+    rule that asks needs ``approvals`` by as many people, and waits ``expires`` seconds for them (0: as the setting
+    says).
     """
 
     key: str
@@ -301,6 +303,8 @@ class GateRule:
     announce: bool = False
     observed: bool = False
     ends: datetime | None = None
+    approvals: int = 1
+    expires: int = 0
 
 
 def model_json(name: str, description: str, input_schema: Mapping[str, Any]) -> str:

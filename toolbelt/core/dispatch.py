@@ -13,6 +13,7 @@ from typing import Any
 
 from toolbelt.core import (
     admitting,
+    call_approvals,
     meta_tools,
     rules,
     schema,
@@ -43,6 +44,7 @@ def admit(
     *,
     hide_denied: bool = False,
     at: datetime | None = None,
+    approval: call_approvals.Approval | None = None,
 ) -> admitting.Admission | admitting.Refusal:
     """Admit or refuse the call of a tool that was passed to ``call_tool``; ``at`` is the time of the call."""
     stored = resolved.context.catalog
@@ -51,9 +53,9 @@ def admit(
         or tool in stored.non_tools
         or (decision := resolved.decision(tool)).state != "discoverable"
     ):
-        return admitting.admit(resolved, tool, arguments, hide_denied=hide_denied, at=at)
+        return admitting.admit(resolved, tool, arguments, hide_denied=hide_denied, at=at, approval=approval)
     context = resolved.context if decision.code == "budget" else _loaded(snapshot, decision)
-    return admitting.checked(context, tool, arguments, at=at)
+    return admitting.checked(context, tool, arguments, at=at, approval=approval)
 
 
 def parse_call(

@@ -1,8 +1,9 @@
 """Gate rules: conditions on calls that the eleven rules admit (docs/semantics.md: Gate rules).
 
-A rule that denies decides, whatever others there are. Rules have no order and no priorities: one more of them that
-denies never permits a call, and one that allows never turns a denial. What cannot be evaluated is unknown: a rule that
-denies applies then, one that allows does not.
+A rule that denies decides, whatever others there are; else one that allows waives all that ask; else one that asks
+holds the call until people have approved it. Rules have no order and no priorities: one more of them that denies or
+asks never permits a call, and one that allows never turns a denial. What cannot be evaluated is unknown: a rule that
+denies or asks applies then, one that allows does not.
 """
 
 from __future__ import annotations
@@ -21,10 +22,20 @@ Answer = Literal["applies", "does not apply", "depends", "unknown"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What the gate rules say about a call: the rule that denies it, and the observed rules that would."""
+    """What the gate rules say about a call: the rule that denies it, or those that ask about it, or the one that waives
+    them; and the observed rules that would.
+    """
 
     denied_by: catalog.GateRule | None = None
+    asked_by: tuple[catalog.GateRule, ...] = ()
+    waived_by: catalog.GateRule | None = None
     would: tuple[str, ...] = ()
+
+    @property
+    def decided_by(self) -> str:
+        """Return the key of the rule that decided about the call; empty if none did."""
+        rule = self.denied_by or (self.asked_by[0] if self.asked_by else self.waived_by)
+        return rule.key if rule is not None else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +57,13 @@ class Step:
                 f"depends on {', '.join(self.depends_on)}" if self.depends_on else "depends on the arguments"
             )
         if self.answer == "unknown":
-            outcome = "applies" if self.rule.effect == "deny" else "does not apply"
+            outcome = "does not apply" if self.rule.effect == "allow" else "applies"
             return f"cannot be known for these arguments, so it {outcome}"
         return self.answer
 
 
 NOTHING = Judgement()
-_VERBS: Mapping[catalog.Effect, str] = {"deny": "denies", "allow": "allows"}
+_VERBS: Mapping[catalog.Effect, str] = {"deny": "denies", "ask": "asks", "allow": "allows"}
 
 
 def judge(
@@ -73,28 +84,38 @@ def judge(
     if not stored.gate_rules or not (rules := of_tool(stored, tool)):
         return NOTHING
     evaluation = conditions.Evaluation(arguments, is_quick=is_quick)
-    denied_by: catalog.GateRule | None = None
-    would: list[str] = []
+    in_force: dict[catalog.Effect, list[catalog.GateRule]] = {effect: [] for effect in catalog.EFFECTS}
+    observed: dict[catalog.Effect, list[str]] = {effect: [] for effect in catalog.EFFECTS}
+    # Those that deny come first, and those that allow last.
     for rule in rules:
-        # Nothing asks yet, so that a rule that allows waives nothing.
-        if rule.effect != "deny" or (denied_by is not None and not rule.observed):
-            continue
-        if has_ended(rule, at) or not concerns(stored, rule, agent, subagent):
+        effect = rule.effect
+        is_decided = bool(in_force["deny"]) and not rule.observed
+        is_needless = effect == "allow" and not (in_force["ask"] or observed["ask"])
+        if is_decided or is_needless or has_ended(rule, at) or not concerns(stored, rule, agent, subagent):
             continue
         if not _applies(rule, evaluation):
             continue
         if rule.observed:
-            would.append(rule.key)
+            observed[effect].append(rule.key)
         else:
-            denied_by = rule
-    if denied_by is None and not would:
+            in_force[effect].append(rule)
+    asks, allows = in_force["ask"], in_force["allow"]
+    if allows:
+        # What is only observed would have been waived, too.
+        observed["ask"], observed["allow"] = [], []
+    would = tuple(key for keys in observed.values() for key in keys)
+    if in_force["deny"]:
+        return Judgement(denied_by=in_force["deny"][0], would=would)
+    if not (asks or would):
         return NOTHING
-    return Judgement(denied_by=denied_by, would=tuple(would))
+    if allows:
+        return Judgement(waived_by=allows[0] if asks else None, would=would)
+    return Judgement(asked_by=tuple(asks), would=would)
 
 
 def _applies(rule: catalog.GateRule, evaluation: conditions.Evaluation) -> bool:
-    """Return whether a rule applies: one that denies also if that is unknown, one that allows only if it is known."""
-    denies = rule.effect == "deny"
+    """Return whether a rule applies: one that allows only if that is known, any other one also if it is unknown."""
+    denies = rule.effect != "allow"
     if rule.when:
         fits = evaluation.fits(rule.when, certainly=not denies)
         if fits is False or (fits is None and not denies):
@@ -177,14 +198,14 @@ def concerns(
 ) -> bool:
     """Return whether a rule concerns an agent's calls.
 
-    A rule that denies to a kind of agent concerns subagents of this kind, too. One that allows does not: which kind of
-    subagent calls is what the agent says.
+    A rule that denies to a kind of agent, or asks, concerns subagents of this kind, too. One that allows does not:
+    which kind of subagent calls is what the agent says.
     """
     if not (rule.agents or rule.kinds or rule.sub_apps):
         return True
     if agent.key in rule.agents or agent.kind in rule.kinds:
         return True
-    if subagent and rule.effect == "deny" and subagent in rule.kinds:
+    if subagent and rule.effect != "allow" and subagent in rule.kinds:
         return True
     return any(
         (sub_app := stored.sub_apps.get(key)) is not None and agent.key in sub_app.agents
@@ -194,11 +215,12 @@ def concerns(
 
 @catalog.derived
 def of_tool(stored: catalog.Catalog, tool: str) -> tuple[catalog.GateRule, ...]:
-    """Return the gate rules for calls of this tool by any agent, in order."""
+    """Return the gate rules for calls of this tool by any agent: those that deny, those that ask, those that allow."""
     definition = stored.tools.get(tool)
     if definition is None:
         return ()
-    return tuple(rule for rule in stored.gate_rules.values() if covers(stored, rule, definition))
+    rules = [rule for rule in stored.gate_rules.values() if covers(stored, rule, definition)]
+    return tuple(sorted(rules, key=lambda rule: catalog.EFFECTS.index(rule.effect)))
 
 
 def covers(stored: catalog.Catalog, rule: catalog.GateRule, tool: catalog.Tool) -> bool:

@@ -17,9 +17,19 @@ KEYS = ("id", "note", "from", "now", "lenient", "belt", "expect_error", "steps")
 _STEPS: Mapping[str, tuple[str, ...]] = {
     "surface": ("agent", "session", "request_id", "message", "subagent"),
     "call": ("agent", "session", "request_id", "tool", "arguments", "subagent"),
+    "approve": ("agent", "tool", "by"),
+    "reject": ("agent", "tool", "by", "note"),
     "edit": (),
 }
-_REQUIRED: Mapping[str, tuple[str, ...]] = {"surface": ("agent",), "call": ("agent", "tool"), "edit": ()}
+_REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "surface": ("agent",),
+    "call": ("agent", "tool"),
+    "approve": ("agent", "tool"),
+    "reject": ("agent", "tool"),
+    "edit": (),
+}
+# What is done, and has no answer.
+_ACTS = {"approve": "an approval", "reject": "a rejection", "edit": "an edit"}
 _NAMED_BY = {kind.section: kind.named_by for kind in belts.KINDS.values() if kind.named_by}
 
 
@@ -57,7 +67,7 @@ def expects_something(written: Mapping[str, Any]) -> bool:
     if "expect_error" in written:
         return True
     steps = written.get("steps") or []
-    queries = [step for step in steps if "edit" not in step]
+    queries = [step for step in steps if _ACTS.keys().isdisjoint(step)]
     expected = [(key, value) for step in queries for key, value in step.get("expect", {}).items()]
     # An empty list is always included, and never excluded.
     vacuous = ("_includes", "_excludes", "because")
@@ -77,8 +87,8 @@ def of_step(written: Any) -> list[expectations.Mismatch]:
     ]
     if "now" in written and (problem := time_problem(written["now"])):
         mismatches.append((problem, _shown(written["now"])))
-    if kind == "edit" and "expect" in written:
-        mismatches.append(("an edit, which has no answer", "expect"))
+    if kind in _ACTS and "expect" in written:
+        mismatches.append((f"{_ACTS[kind]}, which has no answer", "expect"))
     if not isinstance(written.get("expect", {}), Mapping):
         mismatches.append(("expectations by key", _shown(written["expect"])))
     if not isinstance(parameters, Mapping):

@@ -12,7 +12,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from toolbelt.core import (
@@ -20,6 +20,8 @@ from toolbelt.core import (
     agents,
     belt_edits,
     belts,
+    call_approvals,
+    declared_versions,
     errors,
     expectations,
     meta_tools,
@@ -27,9 +29,12 @@ from toolbelt.core import (
     scenario_format,
     sessions,
     surface,
+    tool_versions,
 )
 from toolbelt.core.rules import budgets, resolution
 
+# The time of what is asked where a scenario sets none.
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 _SECTIONS = {name: kind.section for name, kind in belts.KINDS.items() if name in budgets.SHARED_KINDS}
 
 
@@ -62,6 +67,10 @@ class World(Protocol):
 
     def call(self, key: request_key.RequestKey, tool: str, arguments: Any) -> Mapping[str, Any]: ...
 
+    def decide(self, agent: str, tool: str, by: str, note: str | None) -> None:
+        """Approve the call of this agent and tool that was asked about last; with a note, reject it."""
+        ...
+
 
 class CoreWorld:
     """The core alone: no database, no clock; a tool that is admitted answers ``is_error: false``.
@@ -80,6 +89,8 @@ class CoreWorld:
         self._document: dict[str, Any] = {}
         self._belt: belts.Belt | None = None
         self._sessions: dict[tuple[str, str], sessions.Session] = {}
+        # By what they are for, the one that was asked last at the end.
+        self._approvals: dict[str, call_approvals.Approval] = {}
         self._now: datetime | None = None
 
     @contextlib.contextmanager
@@ -95,7 +106,7 @@ class CoreWorld:
         """Load a whole configuration and discard all sessions."""
         self._document = copy.deepcopy(dict(belt))
         self._belt = self._read(lenient)
-        self._sessions = {}
+        self._sessions, self._approvals = {}, {}
 
     def edit(self, entries: Mapping[str, list[dict[str, Any]]], *, lenient: bool) -> None:
         """Merge each entry into the existing entry with the same key or name.
@@ -122,6 +133,8 @@ class CoreWorld:
         resolved = budgets.resolve(snapshot)
         if tool not in meta_tools.DEFINITIONS:
             answer = admitting.admit(resolved, tool, arguments, at=self._now)
+            if isinstance(answer, admitting.Refusal) and answer.code == admitting.PENDING:
+                answer = self._asked(snapshot, key, tool, arguments, answer)
             return answer.document() if isinstance(answer, admitting.Refusal) else {"is_error": False}
         meta_answer = admitting.meta(resolved, snapshot, tool, arguments)
         if isinstance(meta_answer, admitting.Refusal):
@@ -129,6 +142,56 @@ class CoreWorld:
         if meta_answer.session is not None and key.session is not None:
             self._sessions[key.agent, key.session] = meta_answer.session
         return {"is_error": False, **meta_answer.content}
+
+    def decide(self, agent: str, tool: str, by: str, note: str | None) -> None:
+        """Approve the call of this agent and tool that was asked about last; with a note, reject it."""
+        asked = [
+            (binding, each)
+            for binding, each in self._approvals.items()
+            if (each.agent, each.tool) == (agent, tool)
+        ]
+        if not asked:
+            raise errors.NotFound("approval", f"{agent} {tool}")
+        (binding, approval), at = asked[-1], self._now or _LONG_AGO
+        if note is None:
+            self._approvals[binding] = call_approvals.approve(approval, by, at)
+        else:
+            self._approvals[binding] = call_approvals.reject(approval, by, at, note)
+
+    def _asked(
+        self,
+        snapshot: resolution.Snapshot,
+        key: request_key.RequestKey,
+        tool: str,
+        arguments: Any,
+        refusal: admitting.Refusal,
+    ) -> admitting.Admission | admitting.Refusal:
+        """Answer a call that rules ask about, by what people decided."""
+        judgement, now, definition = refusal.judgement, self._now or _LONG_AGO, snapshot.catalog.tools[tool]
+        version = tool_versions.version(declared_versions.offered(definition))
+        binding = call_approvals.binding(
+            key, "", definition, version, refusal.options, arguments, judgement.asked_by
+        )
+        found = self._approvals.get(binding)
+        match call_approvals.answer(found, now), found:
+            case "run", call_approvals.Approval():
+                self._approvals[binding] = call_approvals.moved(found, "spent", spent=now)
+                return admitting.admit(
+                    budgets.resolve(snapshot), tool, arguments, at=self._now, approval=found
+                )
+            case "rejected", call_approvals.Approval():
+                return admitting.rejected(found, judgement)
+            case "expired", call_approvals.Approval():
+                self._approvals[binding] = call_approvals.moved(found, "expired")
+                return admitting.expired(found, judgement)
+            case "ask", _:
+                added = call_approvals.request(key, tool, judgement.asked_by, arguments, now)
+                others = [each for each in self._approvals.values() if each.state_at(now) == "pending"]
+                if call_approvals.is_full(others, added):
+                    return admitting.too_many_approvals(tool, judgement)
+                self._approvals.pop(binding, None)
+                self._approvals[binding] = added
+        return admitting.pending(self._approvals[binding], judgement)
 
     def _check_budgets(
         self, before: belts.Belt, after: belts.Belt, entries: Mapping[str, list[dict[str, Any]]]
@@ -264,6 +327,11 @@ def _take(step: Mapping[str, Any], world: World, lenient: bool) -> Iterator[expe
     match step:
         case {"edit": entries}:
             world.edit(entries, lenient=lenient)
+        case {"approve": parameters}:
+            world.decide(parameters["agent"], parameters["tool"], parameters.get("by", "olive"), None)
+        case {"reject": parameters}:
+            note = parameters.get("note", "")
+            world.decide(parameters["agent"], parameters["tool"], parameters.get("by", "olive"), note)
         case {"surface": parameters}:
             answer = world.surface(_key(parameters), parameters.get("message"))
             yield from expectations.of_surface(answer, expected)

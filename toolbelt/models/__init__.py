@@ -11,6 +11,7 @@ from toolbelt.models.agents import (
 )
 from toolbelt.models.applied_belts import AppliedBelt
 from toolbelt.models.audit import AuditEntry
+from toolbelt.models.call_approvals import Approval
 from toolbelt.models.call_records import CallRecord, SessionState
 from toolbelt.models.cancellations import Cancellation
 from toolbelt.models.catalog import (
@@ -47,6 +48,7 @@ __all__ = [
     "AgentToolkit",
     "ApiToken",
     "AppliedBelt",
+    "Approval",
     "AuditEntry",
     "CallRecord",
     "Cancellation",

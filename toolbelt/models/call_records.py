@@ -21,6 +21,10 @@ OUTCOMES = (
     "tool-unavailable",
     "invalid-arguments",
     "denied-by-rule",
+    "approval-pending",
+    "approval-rejected",
+    "approval-expired",
+    "too-many-approvals",
     "timed-out",
     "tool-failed",
     "cancelled",
@@ -94,12 +98,16 @@ class CallRecord(models.Model):
         help_text="A keyed digest of the arguments that the tool gets. Empty: they are too large, or not JSON.",
     )
     rule = models.CharField(  # noqa: DJ001
-        max_length=64, null=True, blank=True, help_text="The gate rule that denied the call. Empty: none."
+        max_length=64,
+        null=True,
+        blank=True,
+        help_text="The gate rule that decided about the call: it denied it, asked about it, or waived that."
+        " Empty: none.",
     )
     would = models.TextField(  # noqa: DJ001
         null=True,
         blank=True,
-        help_text="The observed gate rules that would have denied the call, separated by spaces. Empty: none.",
+        help_text="The observed gate rules that would have decided, separated by spaces. Empty: none.",
     )
     error = models.CharField(
         max_length=500, blank=True, help_text="The message to the model, or the tool's error."

@@ -22,7 +22,8 @@ class GateRule(naming.Named):
         max_length=5,
         choices=[(word, word) for word in catalog.EFFECTS],
         default="deny",
-        help_text="deny: a call that it applies to is refused. allow: no rule asks about it.",
+        help_text="deny: a call that it applies to is refused. ask: it waits until a person approves it. allow: no rule"
+        " asks about it.",
     )
     # By name, as in the entry. What they name cannot be removed (toolbelt.store.references).
     agents = _names("The agents whose calls it concerns. Without agents, kinds and sub-apps: everyone's.")
@@ -55,6 +56,13 @@ class GateRule(naming.Named):
     )
     ends = models.DateTimeField(
         null=True, blank=True, help_text="From when on it has no effect. Empty: it does not end."
+    )
+    approvals = models.PositiveSmallIntegerField(
+        default=1, help_text="Of a rule that asks: how many people have to approve a call."
+    )
+    expires = models.PositiveIntegerField(
+        default=0,
+        help_text="Of a rule that asks: within how many seconds they have to. 0: as TOOLBELT_APPROVAL_EXPIRES says.",
     )
 
     class Meta:

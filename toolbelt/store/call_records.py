@@ -24,7 +24,7 @@ from toolbelt.models import call_records
 
 ADMITTED, UNREPORTED = call_records.ADMITTED, call_records.UNREPORTED
 # Outcomes that are not errors, and the filter value that selects all other outcomes.
-NO_ERROR, ERROR = ("ok", "cancelled", ADMITTED), "error"
+NO_ERROR, ERROR = ("ok", "cancelled", "approval-pending", ADMITTED), "error"
 
 # How many records one statement deletes, so that others can write in between.
 DELETE_BATCH_SIZE = 5000
@@ -158,12 +158,13 @@ def matching(**filters: Unpack[CallQuery]) -> Any:
 
 
 class Reported(NamedTuple):
-    """A call that was reported; ``was_open``: for the first time."""
+    """A call that was reported; ``was_open``: for the first time. ``rule`` is the gate rule that decided about it."""
 
     was_open: bool
     tool: str
     session: str
     duration_ms: int
+    rule: str
 
 
 def report(
@@ -174,17 +175,17 @@ def report(
     Without a duration, the call took the time since its admission.
     """
     rows = models.CallRecord.objects.filter(agent=agent, call_id=call_id)
-    row = rows.values_list("at", "tool", "session").first()
+    row = rows.values_list("at", "tool", "session", "rule").first()
     if row is None:
         return None
-    at, tool, session = row
+    at, tool, session, rule = row
     if duration_ms is None:
         duration_ms = max(0, round((timezone.now() - at) / dt.timedelta(milliseconds=1)))
     changes = _fitting({"outcome": outcome, "error": error})
     was_open = rows.filter(outcome=ADMITTED).update(
         **changes, duration_ms=duration_ms, result_bytes=result_bytes
     )
-    return Reported(bool(was_open), tool, session, duration_ms)
+    return Reported(bool(was_open), tool, session, duration_ms, rule or "")
 
 
 def record_all(records: Iterable[Mapping[str, Any]]) -> int:

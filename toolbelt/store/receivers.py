@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolbelt.store import (
+    call_approvals,
     context_use,
     conversations,
     learned_words,
@@ -28,3 +29,4 @@ def connect() -> None:
     learned_words.connect()
     context_use.connect()
     conversations.connect()
+    call_approvals.connect()

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from toolbelt import conf
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import rule_effects
-from toolbelt.core import agents, belts, catalog, errors, gate_rules, grants, strict_json
+from toolbelt.core import agents, belts, call_approvals, catalog, errors, gate_rules, grants, strict_json
 from toolbelt.core.rules import reasons
 from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses, words
 
@@ -27,7 +27,7 @@ class GateRule(entry_forms.EntryForm):
     """The form of a gate rule. Its conditions are typed as JSON."""
 
     entry_kind = "gate_rule"
-    plain_fields = ("effect", "announce", "observed", "ends")
+    plain_fields = ("effect", "announce", "observed", "ends", "approvals", "expires")
     list_fields = ("agents", "kinds", "sub_apps", "toolkits", "plugins", "risks")
     # Pages send a field named "tools" with each request of htmx, and "reason" is that of the change.
     fields_by_key = {"tools": "tool_names", "reason": "model_reads"}
@@ -39,10 +39,22 @@ class GateRule(entry_forms.EntryForm):
     )
     announce = forms.BooleanField(required=False, label="Name the rule in the refusal")
     observed = forms.BooleanField(
-        required=False, label="Observe only: record what it would refuse, and refuse nothing"
+        required=False, label="Observe only: record what it would do, and do nothing"
     )
     ends = forms.CharField(
         required=False, help_text="From when on it has no effect, in UTC: 2026-11-22T14:05:00Z. Empty: never."
+    )
+    approvals = forms.IntegerField(
+        required=False,
+        label="Approvals",
+        help_text="If it asks: how many people have to approve a call.",
+        widget=forms.NumberInput(attrs={"min": 1, "max": call_approvals.MAX_APPROVALS}),
+    )
+    expires = forms.IntegerField(
+        required=False,
+        label="Seconds to decide",
+        help_text="If it asks: then it is refused. Empty: the installation's setting.",
+        widget=forms.NumberInput(attrs={"min": 1, "max": call_approvals.MAX_SECONDS}),
     )
     agents = fields.NameList(rows=2, help_text="One agent per line.")
     kinds = fields.Checkboxes(label="Kinds of agents")
@@ -65,11 +77,12 @@ class GateRule(entry_forms.EntryForm):
             "model_reads": value.reason,
             **{name: _typed(getattr(value, name)) for name in _CONDITIONS},
             "ends": "" if value.ends is None else grants.format_time(value.ends),
+            "expires": value.expires or None,
         }
 
     def set_choices(self, stored: catalog.Catalog) -> None:
         """Set the effects, kinds and risks to choose from."""
-        self.choose("effect", [("deny", "Deny"), ("allow", "Allow")])
+        self.choose("effect", [("deny", "Deny"), ("ask", "Ask"), ("allow", "Allow")])
         self.choose("kinds", [(kind, kind) for kind in agents.KINDS])
         self.choose("risks", [(risk, reasons.RISKS[risk].capitalize()) for risk in catalog.DENIED_RISKS])
 
@@ -80,6 +93,7 @@ class GateRule(entry_forms.EntryForm):
         return {
             **super().entry(),
             "tools": tools or None,
+            "approvals": None if self.values["approvals"] == 1 else self.values["approvals"],
             "reason": self.values["model_reads"] or None,
             **{name: read for name, (read, _) in conditions.items()},
         }

@@ -25,12 +25,14 @@ def of(stored: catalog.Catalog, rule: catalog.GateRule, all_agents: Collection[a
     return RuleEffect(
         agents=tuple(sorted(concerned)),
         tools=tuple(tool.key for tool in tools),
-        notes=tuple(_notes(rule, tools, has_agents=bool(concerned))),
+        notes=tuple(_notes(stored, rule, tools, has_agents=bool(concerned))),
     )
 
 
-def _notes(rule: catalog.GateRule, tools: Collection[catalog.Tool], *, has_agents: bool) -> Iterator[str]:
-    if rule.effect == "allow":
+def _notes(
+    stored: catalog.Catalog, rule: catalog.GateRule, tools: Collection[catalog.Tool], *, has_agents: bool
+) -> Iterator[str]:
+    if rule.effect == "allow" and not any(other.effect == "ask" for other in stored.gate_rules.values()):
         yield "It changes nothing yet: no rule asks, and a rule that allows never turns a denial."
     if not tools:
         yield "It concerns no tool yet."
@@ -40,7 +42,7 @@ def _notes(rule: catalog.GateRule, tools: Collection[catalog.Tool], *, has_agent
     for word, text in (("when", rule.when), ("unless", rule.unless)):
         for name in conditions.fields_of_text(text):
             if schemas and not any(_lists(each, name) for each in schemas):
-                outcome = "never applies" if word == "when" and rule.effect == "deny" else "may never hold"
+                outcome = "never applies" if word == "when" and rule.effect != "allow" else "may never hold"
                 yield f"No tool that it concerns lists an argument {name!r}, so it {outcome}: check its spelling."
 
 

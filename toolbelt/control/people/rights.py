@@ -83,6 +83,22 @@ def may_change_sessions(user: User, act: Literal["change", "delete"], agent: str
     return user.has_perm(permission(act, "session")) or agent in operators.of_user(user.pk)
 
 
+# To decide about calls of every agent that wait for approval, and to see them.
+DECIDE = "toolbelt.decide_approval"
+
+
+def may_decide(user: User, agent: str) -> bool:
+    """Return whether the user may see and decide about this agent's calls that wait for approval: those of every
+    agent, or as one of its operators.
+    """
+    return user.has_perm(DECIDE) or agent in operators.of_user(user.pk)
+
+
+def decidable_agents(user: User) -> frozenset[str] | None:
+    """Return the agents about whose calls the user may decide; None: all. Uses at most one query."""
+    return None if user.has_perm(DECIDE) else operators.of_user(user.pk)
+
+
 def may_undo(user: User, entry: UndoableEntry) -> bool:
     """Return whether the user may undo this change."""
     return undo_check(user)(entry)

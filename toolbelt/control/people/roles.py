@@ -4,7 +4,8 @@
 role            may
 ==============  =======================================================================================
 viewer          view everything except tokens: states, reasons, the audit log, calls
-operator        also flip switches, edit agents and toolkits, block, approve and refresh tools, evict sessions
+operator        also flip switches, edit agents and toolkits, block, approve and refresh tools, evict sessions,
+                decide about calls that wait for approval
 administrator   everything, including the admin and the users
 ==============  =======================================================================================
 
@@ -35,6 +36,7 @@ ROLES: Final[tuple[Role, ...]] = get_args(Role)
 _UNSEEN = frozenset(
     {
         "apitoken",
+        "approval",
         "pluginstate",
         "revision",
         "agentrevision",
@@ -50,6 +52,8 @@ _OF_OPERATORS = (
     rights.permission("change", "plugin"),
     rights.permission("change", "session"),
     rights.permission("delete", "session"),
+    rights.permission("view", "approval"),
+    rights.DECIDE,
 )
 
 

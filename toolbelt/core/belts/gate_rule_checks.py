@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from toolbelt.core import conditions, errors, gate_rules, loadouts
+from toolbelt.core import call_approvals, conditions, errors, gate_rules, loadouts
 from toolbelt.core.belts import findings, name_index, vocabulary
 
 # What a model reads each time.
@@ -26,6 +26,17 @@ def gate_rule(entry: vocabulary.GateRule, index: name_index.NameIndex) -> Iterat
     for field, written in (("when", entry.when), ("unless", entry.unless)):
         if written is not None and (problem := conditions.problem(written)):
             yield findings.Finding((field,), f"This is not a condition: {problem}.")
+    for field, default, maximum in (
+        ("approvals", 1, call_approvals.MAX_APPROVALS),
+        ("expires", 0, call_approvals.MAX_SECONDS),
+    ):
+        value = getattr(entry, field)
+        if value in (None, default):
+            continue
+        if entry.effect != "ask":
+            yield findings.Finding((field,), "Only a rule that asks has it: remove it, or write effect: ask.")
+        elif not 1 <= value <= maximum:
+            yield findings.Finding((field,), f"This is a whole number from 1 to {maximum}.")
     if entry.reason is not None and len(entry.reason) > MAX_REASON:
         yield findings.Finding(("reason",), f"A reason has {MAX_REASON} characters at most: shorten it.")
 

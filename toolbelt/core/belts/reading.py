@@ -182,6 +182,7 @@ def gate_rule(entry: vocabulary.GateRule) -> catalog.GateRule:
             **entry.given(),
             **{field: tuple(dict.fromkeys(_texts(getattr(entry, field)))) for field in lists},
             "effect": entry.effect or "deny",
+            "approvals": entry.approvals or 1,
             "risks": _risks(entry.risks),
             "when": "" if entry.when is None else schema.canonical(entry.when),
             "unless": "" if entry.unless is None else schema.canonical(entry.unless),

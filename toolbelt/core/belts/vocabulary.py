@@ -235,6 +235,9 @@ class GateRule(fields.Fields):
     announce: bool | None = None
     observed: bool | None = None
     ends: fields.Moment | None = None
+    # Of a rule that asks: how many people have to approve a call (1 if it is left out), and within how many seconds.
+    approvals: fields.Whole | None = None
+    expires: fields.Whole | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

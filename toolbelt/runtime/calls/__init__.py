@@ -7,8 +7,10 @@ call that waits.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
-from typing import Any
+import time
+from typing import Any, TypeGuard
 
 from asgiref.sync import async_to_sync
 
@@ -17,7 +19,17 @@ from toolbelt.core import admitting, dispatch, meta_tools, request_key
 from toolbelt.core.rules import budgets
 from toolbelt.plugins import background, contract, slots
 from toolbelt.runtime import environ, plugins, telemetry
-from toolbelt.runtime.calls import admissions, answering, arrival, gates, incoming, on_servers, watching
+from toolbelt.runtime.calls import (
+    admissions,
+    answering,
+    approval_waits,
+    arrival,
+    asking,
+    gates,
+    incoming,
+    on_servers,
+    watching,
+)
 from toolbelt.runtime.records import record_writer
 from toolbelt.runtime.surfaces import snapshots
 from toolbelt.store import clock, databases
@@ -42,13 +54,15 @@ def run(
     session: str | None = None,
     request_id: str | None = None,
     subagent: str | None = None,
+    wait: float = 0.0,
 ) -> Answer:
     """Run a call of a tool or of a meta-tool, in a thread that may block.
 
-    Raise errors.NotFound for an unknown agent and errors.Invalid for malformed ids; anything else is an answer.
+    ``wait`` is how long it may wait for people to approve it, in seconds, beside the time that it may take. Raise
+    errors.NotFound for an unknown agent and errors.Invalid for malformed ids; anything else is an answer.
     """
     key = RequestKey(agent, session, request_id, subagent)
-    return answer_blocking(Call(key=key, tool=tool, arguments=arguments))
+    return answer_blocking(Call(key=key, tool=tool, arguments=arguments, wait=wait))
 
 
 async def arun(
@@ -58,10 +72,15 @@ async def arun(
     session: str | None = None,
     request_id: str | None = None,
     subagent: str | None = None,
+    wait: float | None = None,
 ) -> Answer:
-    """Run a call as :func:`run` does, in an event loop. Cancelling it cancels the tool, too."""
+    """Run a call as :func:`run` does, in an event loop. Cancelling it cancels the tool, too.
+
+    By default, it waits for people to approve it as long as the setting TOOLBELT_APPROVAL_WAIT says.
+    """
     key = RequestKey(agent, session, request_id, subagent)
-    return await answer(Call(key=key, tool=tool, arguments=arguments))
+    wait = conf.APPROVAL_WAIT if wait is None else wait
+    return await answer(Call(key=key, tool=tool, arguments=arguments, wait=wait))
 
 
 def admit(key: RequestKey, tool: str, arguments: Any) -> admitting.Admission | admitting.Refusal:
@@ -73,7 +92,14 @@ def admit(key: RequestKey, tool: str, arguments: Any) -> admitting.Admission | a
 
 def answer_blocking(call: Call, caller: Caller = incoming.PROGRAM) -> Answer:
     """Answer a call, in a thread that may block. An error of the caller's ``may_call`` is recorded, and raised."""
-    gate = gates.CallGate(call, caller)
+    answered = _answer_blocking(call, caller)
+    if _is_worth_waiting(answered, call) and async_to_sync(_until_decided)(answered, call):
+        return _answer_blocking(_again(call), caller)
+    return answered
+
+
+def _answer_blocking(call: Call, caller: Caller) -> Answer:
+    gate = gates.CallGate(call, caller, may_ask=True)
     with telemetry.call(gate.recording):
         prepared = arrival.prepare(gate)
         if not isinstance(prepared, gates.Admitted):
@@ -83,7 +109,35 @@ def answer_blocking(call: Call, caller: Caller = incoming.PROGRAM) -> Answer:
 
 async def answer(call: Call, caller: Caller = incoming.PROGRAM) -> Answer:
     """Answer a call as :func:`answer_blocking` does, in an event loop. Cancelling it cancels the tool, too."""
-    gate = gates.CallGate(call, caller)
+    answered = await _answer(call, caller)
+    if _is_worth_waiting(answered, call) and await _until_decided(answered, call):
+        return await _answer(_again(call), caller)
+    return answered
+
+
+def _is_worth_waiting(answered: Answer, call: Call) -> TypeGuard[admitting.Refusal]:
+    return call.wait > 0 and isinstance(answered, admitting.Refusal) and answered.is_pending
+
+
+async def _until_decided(refusal: admitting.Refusal, call: Call) -> bool:
+    """Return whether people decided about a call while it may wait. It has ended, so that nothing else waits for it."""
+    key, progress = refusal.approval.key if refusal.approval is not None else "", call.progress
+
+    async def report(seconds: float) -> None:
+        if progress is not None:
+            # What the tool reports later is more than this.
+            await progress(seconds / 1e6, None, f"Waiting for approval {key}.")
+
+    return await approval_waits.until_decided(key, call.wait, report)
+
+
+def _again(call: Call) -> Call:
+    """Return the call, made again now."""
+    return dataclasses.replace(call, begun=time.monotonic())
+
+
+async def _answer(call: Call, caller: Caller) -> Answer:
+    gate = gates.CallGate(call, caller, may_ask=True)
     with telemetry.call(gate.recording):
         await gate.probe()
         prepared = arrival.admit_at_once(gate)
@@ -107,13 +161,24 @@ def check_again(call: Call) -> admitting.Refusal | None:
             recording.is_dispatched = True
         gate.identify(resolved)
         admission = gate.admit(resolved, snapshot)
-        return admission if isinstance(admission, admitting.Refusal) else None
+        # What people had to approve was approved before it ran.
+        is_refused = isinstance(admission, admitting.Refusal) and not admission.judgement.asked_by
+        return admission if isinstance(admission, admitting.Refusal) and is_refused else None
     finally:
         databases.release()
 
 
 async def carry_out(admitted: gates.Admitted) -> Answer:
-    """Run an admitted call once its plugin has a free slot, and record the outcome."""
+    """Run an admitted call once its plugin has a free slot, and record the outcome, also of what was approved."""
+    gate = admitted.gate
+    try:
+        return await _carry_out(admitted)
+    finally:
+        if gate.spent and gate.recording.outcome:
+            await asyncio.shield(gate.in_thread(asking.finish, gate.recording.outcome, key=gate.spent))
+
+
+async def _carry_out(admitted: gates.Admitted) -> Answer:
     gate, agent = admitted.gate, admitted.gate.call.key.agent
     recording = gate.recording
     if _slots.waiting_of(agent) >= conf.REQUESTS_AT_ONCE // 4:
@@ -168,7 +233,7 @@ def last_check(admitted: gates.Admitted) -> background.Check:
     loop = asyncio.get_running_loop()
 
     async def ask() -> None:
-        if not await admitted.gate.is_unchanged():
+        if admitted.approval is not None or not await admitted.gate.is_unchanged():
             await admitted.gate.in_thread(gates.check_again, admitted)
 
     async def check() -> None:

@@ -14,13 +14,13 @@ import hashlib
 import hmac
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal
 
 import structlog
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 
 from toolbelt import conf
@@ -28,7 +28,7 @@ from toolbelt.adapters.connection import protocol
 from toolbelt.core import admitting, catalog, declared_versions, errors, meta_tools, schema
 from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import secrets, surfaces
-from toolbelt.runtime.calls import gates, incoming
+from toolbelt.runtime.calls import approval_waits, asking, gates, incoming
 from toolbelt.runtime.records import call_metrics, learning, record_writer, recordings
 from toolbelt.runtime.surfaces import request_contexts, snapshots
 from toolbelt.store import call_records as records
@@ -81,16 +81,25 @@ class NotAdmittedError(Exception):
         super().__init__(refusal.message)
 
 
-def admit(call: incoming.Call, sender: Sender = "program") -> Answer:
+def admit(call: incoming.Call, sender: Sender = "program", operator: str = "") -> Answer:
     """Admit or refuse a call that the agent's own program is about to run; in a thread that may block.
 
-    ``sender`` is who asks: an agent's token, an operator's, or a program in this process. Raise errors.NotFound for an
-    unknown agent and errors.Invalid for malformed ids; everything else is an answer.
+    ``sender`` is who asks: an agent's token, that of an ``operator``, or a program in this process. If the call may
+    wait for people to approve it, it does. Raise errors.NotFound for an unknown agent and errors.Invalid for malformed
+    ids; everything else is an answer.
     """
-    gate = gates.CallGate(call)
+    answer = _admit_now(call, sender, operator)
+    approval = answer.approval if isinstance(answer, admitting.Refusal) and answer.is_pending else None
+    if approval is None or not async_to_sync(approval_waits.until_decided)(approval.key, call.wait):
+        return answer
+    return _admit_now(call, sender, operator)
+
+
+def _admit_now(call: incoming.Call, sender: Sender, operator: str) -> Answer:
+    gate = gates.CallGate(call, incoming.Caller(operator=operator), may_ask=True)
     try:
-        snapshot, resolved, _ = gate.resolve()
-        return _admit(gate, sender, resolved, snapshot)
+        snapshot, resolved, state = gate.resolve()
+        return _admit(gate, sender, resolved, snapshot, state)
     finally:
         databases.release()
 
@@ -111,7 +120,7 @@ def admit_at_once(
     gate = gates.CallGate(call)
     gate.recording.note_state(context.snapshot, context.probed.state.number)
     try:
-        return _admit(gate, sender, surface.resolution, context.snapshot, is_quick=True)
+        return _admit(gate, sender, surface.resolution, context.snapshot, context.probed, is_quick=True)
     except schema.TooComplexError:
         return None
 
@@ -155,6 +164,8 @@ def report(
         raise errors.NotFound("admitted call", key)
     if not reported.was_open:
         raise errors.Refused("The outcome of this call was reported before. Report each call once.")
+    if reported.rule:
+        asking.finish(outcome, call_id=key)
     call_metrics.count(agent, reported.tool, outcome, reported.duration_ms / 1000, is_known=True)
     if outcome == "ok":
         learning.note_success(agent, reported.session, reported.tool)
@@ -276,6 +287,7 @@ def _admit(
     sender: Sender,
     resolved: budgets.Resolution,
     snapshot: resolution.Snapshot,
+    state: Hashable,
     *,
     is_quick: bool = False,
 ) -> Answer:
@@ -293,14 +305,32 @@ def _admit(
         admission = gate.worded(refusal or admitting.other_version(tool.key))
     else:
         takes = "" if tool is None else _schema(call, tool) or ""
+        # No one is asked about a call that cannot run there.
+        gate.may_ask = tool is not None and stored.runner(tool) == "client"
         admission = gate.admit(resolved, snapshot, is_quick=is_quick, input_schema=takes)
-        if isinstance(admission, admitting.Admission) and stored.runner(stored.tools[call.tool]) != "client":
+        is_granted = isinstance(admission, admitting.Admission) or admission.code == admitting.PENDING
+        if is_granted and not gate.may_ask:
             admission = admitting.run_by_toolbelt(call.tool)
+    # Only has to be unique, because _call_id signs it. The system's random numbers take ten times as long.
+    key = f"{random.getrandbits(4 * _KEY_LENGTH):0{_KEY_LENGTH}x}"
+    if isinstance(admission, admitting.Admission) and tool is not None and admission.approval is not None:
+        # It runs as soon as this is answered.
+        admitted = gates.Admitted(
+            gate=gate,
+            definition=tool,
+            server=None,
+            state=state,
+            options=admission.options,
+            approval=admission.approval,
+            call_id=key,
+        )
+        try:
+            gates.check_again(admitted)
+        except gates.DeniedError as denied:
+            admission = denied.refusal
     if isinstance(admission, admitting.Refusal):
         recording.end(admission.code, error=recording.reason_text or admission.without_values())
         return admission
-    # Only has to be unique, because _call_id signs it. The system's random numbers take ten times as long.
-    key = f"{random.getrandbits(4 * _KEY_LENGTH):0{_KEY_LENGTH}x}"
     recording.call_id = key
     recording.report_by = _time(int(recording.at.timestamp() + conf.REPORT_SECONDS))
     # Its record begins now, and the report completes it.

@@ -108,13 +108,16 @@ def _admit_tool(
     if tool is not None:
         recording.plugin = tool.plugin
         recording.arguments = admitting.filled(snapshot.catalog, recording.tool, recording.arguments)
+    provider = snapshot.catalog.plugins.get(recording.plugin)
+    server = provider if provider is not None and provider.upstream else None
+    is_served = server is not None or plugins.serves(recording.plugin, recording.tool)
+    # No one is asked about a call that cannot run here.
+    gate.may_ask = is_served
     admitted = gate.admit(resolved, snapshot, is_quick=is_quick)
-    if isinstance(admitted, admitting.Refusal):
+    if isinstance(admitted, admitting.Refusal) and (is_served or admitted.code != admitting.PENDING):
         return answering.refuse(recording, admitted)
     tool = snapshot.catalog.tools[recording.tool]
-    provider = snapshot.catalog.plugins.get(tool.plugin)
-    server = provider if provider is not None and provider.upstream else None
-    if server is None and not plugins.serves(recording.plugin, recording.tool):
+    if not is_served or isinstance(admitted, admitting.Refusal):
         if snapshot.catalog.runner(tool) == "client" and not plugins.is_loaded(recording.plugin):
             return answering.refuse(recording, admitting.run_by_client(recording.tool))
         plugins.report_unserved(recording.plugin)
@@ -131,6 +134,7 @@ def _admit_tool(
         options=admitted.options,
         active_tools={} if server is not None else _by_plugin(resolved),
         may_ask=server is not None and elicitation.is_granted(resolved, server),
+        approval=admitted.approval,
     )
 
 

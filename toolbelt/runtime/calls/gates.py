@@ -6,6 +6,7 @@ before its tool runs, so that an operator's changes in the meantime apply to it.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,15 +14,24 @@ from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 from django import db
+from django.db import transaction
 
 from toolbelt import conf
-from toolbelt.core import admitting, catalog, dispatch, errors, names_of_servers
+from toolbelt.core import (
+    admitting,
+    call_approvals,
+    catalog,
+    dispatch,
+    errors,
+    names_of_servers,
+    schema,
+)
 from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import surfaces, threads
-from toolbelt.runtime.calls import incoming
+from toolbelt.runtime.calls import asking, incoming
 from toolbelt.runtime.records import recordings
 from toolbelt.runtime.surfaces import conversation_tokens, request_contexts, snapshots
-from toolbelt.store import clock, databases, holds
+from toolbelt.store import clock, databases, holds, revisions
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,7 +39,16 @@ T = TypeVar("T")
 _DENIED = frozenset({"unknown-tool", "tool-denied"})
 
 # The refusals of arguments, which say nothing about the tool's state.
-_OF_ARGUMENTS = frozenset({"invalid-arguments", "denied-by-rule"})
+_OF_ARGUMENTS = frozenset(
+    {
+        "invalid-arguments",
+        "denied-by-rule",
+        "approval-pending",
+        "approval-rejected",
+        "approval-expired",
+        "too-many-approvals",
+    }
+)
 
 Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 
@@ -37,8 +56,18 @@ Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 class CallGate:
     """The checks of one call, and its record."""
 
-    def __init__(self, call: incoming.Call, caller: incoming.Caller = incoming.PROGRAM) -> None:
+    def __init__(
+        self,
+        call: incoming.Call,
+        caller: incoming.Caller = incoming.PROGRAM,
+        *,
+        may_ask: bool = False,
+    ) -> None:
         self.call, self.caller = call, caller
+        # Whether people are asked about the call, if rules ask.
+        self.may_ask = may_ask
+        # The key of the approval that it has spent.
+        self.spent = ""
         self.recording = recordings.Recording(
             key=call.key, tool=call.tool, arguments=call.arguments, begun=call.begun
         )
@@ -47,6 +76,9 @@ class CallGate:
             conversation_tokens.unseal(call.key.agent, call.conversation) if call.conversation else None
         )
         self._context: request_contexts.RequestContext | None = None
+        # The arguments as they were called, if an operator replaced some of them. The record has those that are sent.
+        self._called: Any = None
+        self._input_schema = ""
 
     @property
     def by_dispatch(self) -> bool:
@@ -128,32 +160,87 @@ class CallGate:
 
         ``input_schema`` is that of the version which is called; by default, of the one that agents have.
         """
-        tool, arguments, hide_denied = self.recording.tool, self.recording.arguments, conf.HIDE_DENIED
+        tool = self.recording.tool
+        self._input_schema = input_schema or self._input_schema
         if holds.is_stopped(snapshot.catalog, tool):
             return self.worded(stopped(tool))
         if self.told is not None and f"tool {tool}" in self.told.purged(snapshot.catalog):
             self.recording.reason_text = f"tool {tool} was purged after this conversation began"
             return admitting.withdrawn(tool)
-        if self.recording.is_dispatched:
-            # It may also be discoverable.
-            admission = dispatch.admit(
-                resolved, snapshot, tool, arguments, hide_denied=hide_denied, at=clock.now()
-            )
-        else:
-            admission = admitting.admit(
-                resolved,
-                tool,
-                arguments,
-                hide_denied=hide_denied,
-                is_quick=is_quick,
-                input_schema=input_schema,
-                by_host=self.call.by_host,
-                at=clock.now(),
-            )
+        arguments = self.recording.arguments if self._called is None else self._called
+        admission = self._check(resolved, snapshot, arguments, is_quick=is_quick)
+        if isinstance(admission, admitting.Refusal) and admission.code == admitting.PENDING:
+            if is_quick:
+                # People's decisions are in the database.
+                raise schema.TooComplexError
+            admission = self._ask(resolved, snapshot, arguments, admission)
         is_refused = isinstance(admission, admitting.Refusal) and admission.code not in _OF_ARGUMENTS
         self.recording.note_decision(resolved, is_refused=is_refused, version=self.call.version)
         self.recording.note_judgement(admission.judgement)
         return self.worded(admission)
+
+    def _check(
+        self,
+        resolved: budgets.Resolution,
+        snapshot: resolution.Snapshot,
+        arguments: Any,
+        *,
+        is_quick: bool = False,
+        approval: call_approvals.Approval | None = None,
+    ) -> admitting.Admission | admitting.Refusal:
+        tool, hide_denied, now = self.recording.tool, conf.HIDE_DENIED, clock.now()
+        if self.recording.is_dispatched:
+            # It may also be discoverable.
+            return dispatch.admit(
+                resolved, snapshot, tool, arguments, hide_denied=hide_denied, at=now, approval=approval
+            )
+        return admitting.admit(
+            resolved,
+            tool,
+            arguments,
+            hide_denied=hide_denied,
+            is_quick=is_quick,
+            input_schema=self._input_schema,
+            by_host=self.call.by_host,
+            at=now,
+            approval=approval,
+        )
+
+    def _ask(
+        self,
+        resolved: budgets.Resolution,
+        snapshot: resolution.Snapshot,
+        arguments: Any,
+        refusal: admitting.Refusal,
+    ) -> admitting.Admission | admitting.Refusal:
+        """Admit the call by the approval that it has, with the arguments as an operator edited them; else return what
+        it waits for.
+        """
+        tool = self.recording.tool
+        arguments = admitting.filled(snapshot.catalog, tool, arguments)
+        held = asking.HeldCall(
+            key=self.call.key,
+            asked_by=self.caller.operator,
+            tool=snapshot.catalog.tools[tool],
+            version=self.call.version,
+            options=refusal.options,
+            arguments=arguments,
+            judgement=refusal.judgement,
+        )
+        approval = asking.answer(held, may_ask=self.may_ask)
+        if isinstance(approval, admitting.Refusal):
+            return approval
+        # A copy: the program that called may still change its own.
+        edited = copy.deepcopy({**arguments, **approval.edited})
+        admission = self._check(resolved, snapshot, edited, approval=approval)
+        if isinstance(admission, admitting.Admission):
+            self._called = arguments
+            self.recording.arguments = admitting.filled(snapshot.catalog, tool, edited)
+        elif approval.edited:
+            asking.withdraw(approval)
+            if admission.code in ("invalid-arguments", admitting.PENDING):
+                return admitting.expired(approval, refusal.judgement)
+        return admission
 
     def worded(
         self, admission: admitting.Admission | admitting.Refusal
@@ -174,7 +261,8 @@ class Admitted:
 
     ``definition`` is the stored tool; ``server`` is the plugin if it is an upstream server, else None; ``state``
     identifies the state that the gate checked; ``may_ask``: the server may ask the user. Unless it calls a tool, the
-    ``arguments`` of its record are the parameters of the request to the server.
+    ``arguments`` of its record are the parameters of the request to the server. ``approval`` is spent directly before
+    the tool runs; ``call_id`` is the key of the call's admission, if the agent's own program runs it.
     """
 
     gate: CallGate
@@ -184,6 +272,8 @@ class Admitted:
     options: Mapping[str, Any] | None = None
     active_tools: Mapping[str, Sequence[str]] = field(default_factory=dict)
     may_ask: bool = False
+    approval: call_approvals.Approval | None = None
+    call_id: str = ""
 
     @property
     def tool(self) -> str:
@@ -235,28 +325,56 @@ def check_again(admitted: Admitted) -> None:
             raise
         except Exception as error:
             raise UnauthorizedError from error
-        snapshot, state = admitted.gate.take()
-        if state == admitted.state and not holds.any_held():
-            return
-        admission = admitted.gate.admit(budgets.resolve(snapshot), snapshot)
-        if isinstance(admission, admitting.Refusal):
-            reason = admitted.gate.recording.reason_text or admission.without_values()
-            raise DeniedError(admission, f"Denied while it waited: {reason}")
-        stored = snapshot.catalog.tools[admitted.tool]
-        recording = admitted.gate.recording
-        # What was just checked is not what would be sent, if the schema has other defaults now.
-        is_refilled = stored.kind == "tool" and recording.arguments != admitting.filled(
-            snapshot.catalog, admitted.tool, recording.arguments
-        )
-        if stored.plugin != admitted.plugin or admission.options != admitted.options or is_refilled:
-            message = f"{admitted.tool} was changed while this call waited: call it again."
-            raise DeniedError(admitting.Refusal(code="tool-unavailable", message=message), message)
+        if admitted.approval is None:
+            denied = _denied(admitted)
+        else:
+            # Whatever an operator changes is changed before this, or after the approval is spent.
+            with transaction.atomic():
+                revisions.lock()
+                denied = _denied(admitted) or _spend(admitted, admitted.approval)
+        if denied is not None:
+            raise denied
     except (errors.NotFound, errors.Archived) as error:
         raise DeniedError(admitting.unknown(admitted.tool), str(error)) from error
     except db.Error as error:
         raise UncheckedError(str(error)) from error
     finally:
         databases.release()
+
+
+def _denied(admitted: Admitted) -> DeniedError | None:
+    """Return why the call may not run any more."""
+    gate, recording = admitted.gate, admitted.gate.recording
+    snapshot, state = gate.take()
+    if state == admitted.state and not holds.any_held() and admitted.approval is None:
+        return None
+    sent = recording.arguments
+    admission = gate.admit(budgets.resolve(snapshot), snapshot)
+    if isinstance(admission, admitting.Refusal):
+        reason = recording.reason_text or admission.without_values()
+        return DeniedError(admission, f"Denied while it waited: {reason}")
+    stored = snapshot.catalog.tools[admitted.tool]
+    # What was just checked is not what would be sent, if the schema has other defaults now.
+    is_refilled = stored.kind == "tool" and sent != admitting.filled(
+        snapshot.catalog, admitted.tool, recording.arguments
+    )
+    is_changed = stored.plugin != admitted.plugin or admission.options != admitted.options or is_refilled
+    if is_changed or admission.approval != admitted.approval:
+        return _changed(admitted)
+    return None
+
+
+def _spend(admitted: Admitted, approval: call_approvals.Approval) -> DeniedError | None:
+    """Spend the approval of a call; return why it may not run, if that is not to be had any more."""
+    if not asking.spend(approval, admitted.gate.recording.arguments, admitted.call_id):
+        return _changed(admitted)
+    admitted.gate.spent = approval.key
+    return None
+
+
+def _changed(admitted: Admitted) -> DeniedError:
+    message = f"{admitted.tool} was changed while this call waited: call it again."
+    return DeniedError(admitting.Refusal(code="tool-unavailable", message=message), message)
 
 
 def blocked(admitted: Admitted) -> DeniedError | None:

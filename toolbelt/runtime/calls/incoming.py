@@ -29,7 +29,8 @@ class Call:
     ``by_host``: an MCP client calls, which may do so for the screen of a server, by the server's own name of the tool.
     ``conversation`` is the token of the conversation that it is made in; it decides how a refusal is worded.
     ``progress`` is called with the progress of an upstream server's tool, on the event loop of those servers.
-    ``begun`` is when it arrived, on the monotonic clock, and ``seconds`` is how long it may take.
+    ``begun`` is when it arrived, on the monotonic clock, and ``seconds`` is how long it may take. ``wait`` is how long
+    it waits in addition for people to approve it, in seconds.
     """
 
     key: RequestKey
@@ -45,6 +46,7 @@ class Call:
     progress: Progress | None = None
     begun: float = field(default_factory=time.monotonic)
     seconds: float = field(default_factory=lambda: conf.CALL_SECONDS)
+    wait: float = 0.0
 
     @property
     def deadline(self) -> float:
@@ -96,13 +98,15 @@ class Caller:
     the event loop, and threads are used only for work that takes long, or whose data is not cached in this process.
     ``client`` is the client behind the call, whose user a tool of an upstream server may have questions for.
     ``client_session`` is a digest of the session that an MCP client has of its own: without a session of Toolbelt's,
-    the state that an upstream server keeps for a connection is that client's.
+    the state that an upstream server keeps for a connection is that client's. ``operator`` is the user whose token
+    makes the call, who may not approve it; empty: an agent's token, or none.
     """
 
     may_call: Callable[[], object] = lambda: None
     probe: Probe | None = None
     client: Client | None = None
     client_session: str = ""
+    operator: str = ""
 
 
 PROGRAM = Caller()

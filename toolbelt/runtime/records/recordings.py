@@ -30,7 +30,7 @@ from toolbelt.core import (
 from toolbelt.core.rules import budgets, reasons, resolution
 from toolbelt.runtime import secrets
 from toolbelt.runtime.records import call_metrics, learning, record_writer
-from toolbelt.store import call_records, open_questions
+from toolbelt.store import call_approvals, call_records, open_questions
 
 MAX_DEPTH = 50
 # Larger arguments are not digested: that would take longer than a millisecond.
@@ -67,7 +67,7 @@ class Recording:
     definition: str | None = None
     is_dispatched: bool = False
     state: str | None = None
-    # The gate rule that denied it, and the observed ones that would have.
+    # The gate rule that decided about it, and the observed ones that would have.
     rule: str = ""
     would: str = ""
 
@@ -96,7 +96,7 @@ class Recording:
 
     def note_judgement(self, judgement: gate_rules.Judgement) -> None:
         """Note what the gate rules said about the call when it was last checked."""
-        self.rule = judgement.denied_by.key if judgement.denied_by is not None else ""
+        self.rule = judgement.decided_by
         self.would = " ".join(judgement.would)
 
     def end(self, outcome: str, *, error: str = "", result_bytes: int = 0) -> None:
@@ -149,8 +149,11 @@ class Recording:
 
 
 def prune(age: dt.timedelta) -> int:
-    """Delete older records of calls, and users' answers to processes that ended; return the number of calls."""
+    """Delete older records of calls, with approvals of them, and users' answers to processes that ended; return the
+    number of calls.
+    """
     open_questions.prune()
+    call_approvals.prune(timezone.now() - age)
     return call_records.prune(timezone.now() - age)
 
 

@@ -1,0 +1,288 @@
+"""Calls that wait for approval, for people: what is asked, what changed since the last time, and deciding about it.
+
+Whoever may decide is up to the interface (`rights.may_decide`). A person decides about what they saw: an approval that
+was edited since is refused. Which secrets a call has is not known here, so they can be neither seen nor edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolbelt.control import writing
+from toolbelt.core import (
+    call_approvals,
+    catalog,
+    declared_versions,
+    errors,
+    gate_rules,
+    schema,
+    secret_texts,
+    strict_json,
+)
+from toolbelt.store import call_approvals as rows
+from toolbelt.store import clock, snapshots
+
+Approval = call_approvals.Approval
+STATES = call_approvals.STATES
+# The most that a list has, the newest.
+MAX_LISTED = 500
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Calls of one tool that the same rules ask about, the one that expires first first."""
+
+    rules: tuple[str, ...]
+    tool: str
+    approvals: tuple[Approval, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """An argument of a call: what it would be, what the last decided call of the tool had, and what was called.
+
+    ``is_hidden``: not all of it is known here, so that it cannot be edited.
+    """
+
+    name: str
+    value: Any
+    before: Any = None
+    is_new: bool = False
+    is_changed: bool = False
+    is_hidden: bool = False
+    is_edited: bool = False
+    called: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """One approval, with its state now; ``before`` is the last decided one of the same agent and tool.
+
+    ``removed`` are arguments that the last one had, and this one has not.
+    """
+
+    approval: Approval
+    state: call_approvals.State
+    arguments: tuple[Argument, ...]
+    removed: tuple[str, ...]
+    before: Approval | None
+    rules: tuple[catalog.GateRule, ...]
+
+
+def pending(agents: Collection[str] | None = None) -> tuple[Group, ...]:
+    """Return what waits for people, by rules and tool: of these agents or of all; the one that expires first first."""
+    waiting = sorted(
+        rows.listed(state="pending", agents=agents, maximum=MAX_LISTED), key=lambda each: each.expires
+    )
+    groups: dict[tuple[tuple[str, ...], str], list[Approval]] = {}
+    for approval in waiting:
+        groups.setdefault((approval.rules, approval.tool), []).append(approval)
+    return tuple(
+        Group(rules=rules, tool=tool, approvals=tuple(group)) for (rules, tool), group in groups.items()
+    )
+
+
+def listed(
+    *, state: str = "", agents: Collection[str] | None = None, tool: str = "", maximum: int = 100
+) -> Sequence[Approval]:
+    """Return approvals in this state now, or in any, the newest first: of these agents or of all."""
+    return rows.listed(state=state, agents=agents, tool=tool, maximum=min(maximum, MAX_LISTED))
+
+
+def counts(agents: Collection[str] | None = None) -> Mapping[str, int]:
+    """Return how many calls wait for people by agent, of these agents or of all. One query."""
+    return rows.counts(agents)
+
+
+def find(key: str) -> Approval:
+    """Return one approval, however its key is written; raise errors.NotFound."""
+    found = rows.read(key.strip().upper()) if key.isascii() and key.isprintable() else None
+    if found is None:
+        raise errors.NotFound("approval", key)
+    return found
+
+
+def state_of(approval: Approval) -> call_approvals.State:
+    """Return the state of an approval now."""
+    return approval.state_at(clock.now())
+
+
+def detail(key: str) -> Detail:
+    """Return one approval with its arguments, and what changed since the last one. Raise errors.NotFound."""
+    approval = find(key)
+    before = rows.before(approval)
+    earlier = before.arguments if before is not None else None
+    stored = snapshots.catalog().gate_rules
+    return Detail(
+        approval=approval,
+        state=state_of(approval),
+        arguments=tuple(_argument(approval, name, earlier) for name in approval.arguments),
+        removed=tuple(name for name in earlier or () if name not in approval.arguments),
+        before=before,
+        rules=tuple(stored[rule] for rule in approval.rules if rule in stored),
+    )
+
+
+def _argument(approval: Approval, name: str, earlier: Mapping[str, Any] | None) -> Argument:
+    value = approval.arguments[name]
+    before = _MISSING if earlier is None else earlier.get(name, _MISSING)
+    return Argument(
+        name=name,
+        value=value,
+        before=None if before is _MISSING else before,
+        is_new=earlier is not None and before is _MISSING,
+        is_changed=before is not _MISSING and schema.comparable(before) != schema.comparable(value),
+        is_hidden=name in approval.hidden,
+        is_edited=name in approval.edited,
+        called=approval.preview.get(name),
+    )
+
+
+def approve(write: writing.Write, key: str, shown: str) -> Approval:
+    """Approve a call, as it was ``shown`` (Approval.shown); return the approval, which may need more people.
+
+    Raise errors.NotFound, errors.Stale if it was edited since, or errors.Refused.
+    """
+
+    def act(approval: Approval) -> Approval:
+        _check_shown(write, approval, shown)
+        return call_approvals.approve(approval, write.actor.name, clock.now())
+
+    return _decide(write, key, act, action="approval.approve")
+
+
+def approve_all(write: writing.Write, shown: Mapping[str, str]) -> tuple[Approval, ...]:
+    """Approve several calls, each as it was shown, by key: all of them, or none. Raise as :func:`approve` does."""
+    write = write.in_batch()
+    with writing.begin():
+        return tuple(approve(write, key, digest) for key, digest in shown.items())
+
+
+def reject(write: writing.Write, key: str, note: str = "") -> Approval:
+    """Reject a call, with a note for the model; the same call gets the same answer for as long as it could be decided.
+
+    Raise errors.NotFound, errors.Invalid or errors.Refused.
+    """
+    note = note.strip()
+    if len(note) > call_approvals.MAX_NOTE or not strict_json.is_storable(note):
+        message = f"A reason has {call_approvals.MAX_NOTE} characters at most, and no NUL."
+        raise errors.Invalid([errors.Problem(path="note", message=message)])
+
+    def act(approval: Approval) -> Approval:
+        return call_approvals.reject(approval, write.actor.name, clock.now(), note)
+
+    return _decide(write, key, act, action="approval.reject", note=note)
+
+
+def edit(write: writing.Write, key: str, values: Mapping[str, Any], shown: str) -> Approval:
+    """Replace arguments of a call by these; none: it is as it was called again. Nobody has approved it then.
+
+    Raise errors.NotFound, errors.Invalid, errors.Stale if it was edited since it was ``shown``, or errors.Refused.
+    """
+
+    def act(approval: Approval) -> Approval:
+        _check_shown(write, approval, shown)
+        checked = _values(values)
+        edited = call_approvals.edit(approval, write.actor.name, clock.now(), checked)
+        _check_edited(approval, edited)
+        return edited
+
+    return _decide(write, key, act, action="approval.edit")
+
+
+def _decide(
+    write: writing.Write, key: str, change: Callable[[Approval], Approval], *, action: str, note: str = ""
+) -> Approval:
+    """Change an approval, in one transaction with its audit entry."""
+    if write.actor.kind not in ("person", "token"):
+        raise errors.Refused("Only people decide about calls that wait for approval.")
+    with writing.begin():
+        before = find(key)
+        after = change(before)
+        columns: dict[str, Any] = {} if after.state == "pending" else {"decided": clock.now()}
+        if not rows.move(before, after, **columns):
+            raise errors.Refused(
+                f"Approval {before.key} was decided, or edited, in the meantime: look again."
+            )
+        writing.record(
+            write,
+            "approval",
+            before.key,
+            action=action,
+            key=before.tool,
+            before={"state": before.state},
+            after={
+                "state": after.state,
+                "agent": after.agent,
+                "shown": after.shown,
+                "edited": sorted(after.edited),
+                "approved_by": list(after.approved_by),
+                "note": note,
+            },
+        )
+    return after
+
+
+def _check_shown(write: writing.Write, approval: Approval, shown: str) -> None:
+    if shown != approval.shown:
+        by: errors.Author = "you" if approval.edited_by == write.actor.name else "operator"
+        raise errors.Stale(f"Approval {approval.key}", shown or None, approval.shown, by=by)
+
+
+def _values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of an operator's arguments; raise errors.Invalid if they are none, or hold a secret."""
+    problems = []
+    checked: dict[str, Any] = {}
+    for name, value in values.items():
+        try:
+            checked[name] = strict_json.copied(value)
+        except ValueError as error:
+            problems.append(errors.Problem(path=name, message=f"This cannot be stored: {error}."))
+            continue
+        if next(iter(secret_texts.secrets_in({name: value})), None) is not None:
+            message = "This looks like a secret, which Toolbelt does not store: reject the call instead."
+            problems.append(errors.Problem(path=name, message=message))
+    if not all(map(strict_json.is_storable, values)):
+        problems.append(errors.Problem(path="", message="An argument's name is text that can be stored."))
+    if len(schema.canonical(checked)) > call_approvals.MAX_PREVIEW:
+        problems.append(
+            errors.Problem(path="", message="The arguments are too long to be read and approved.")
+        )
+    if problems:
+        raise errors.Invalid(problems)
+    return checked
+
+
+def _check_edited(before: Approval, after: Approval) -> None:
+    """Raise errors.Invalid or errors.Refused if a call with the edited arguments would be refused anyway.
+
+    That is checked again, with the complete arguments, directly before it runs.
+    """
+    state = snapshots.find(before.agent, None)
+    stored, tool = state.catalog, state.catalog.tools.get(before.tool)
+    if tool is None:
+        raise errors.Refused(f"There is no tool {before.tool} any more: reject the call instead.")
+    if stored.runner(tool) == "client":
+        raise errors.Refused(
+            f"The agent's own program runs {before.tool}, with arguments of its own: reject the call instead."
+        )
+    takes = declared_versions.offered(tool).input_schema
+    known = {(each.path, each.message) for each in schema.violations(takes, before.preview)}
+    found = [
+        each for each in schema.violations(takes, after.arguments) if (each.path, each.message) not in known
+    ]
+    if found:
+        raise errors.Invalid([errors.Problem(path=each.path, message=each.message) for each in found])
+    judgement = gate_rules.judge(
+        stored, state.agent, before.tool, after.arguments, subagent=before.subagent, at=clock.now()
+    )
+    if judgement.denied_by is not None:
+        raise errors.Refused(f"The rule {judgement.denied_by.key} denies the call with these arguments.")
+    other = [rule.key for rule in judgement.asked_by if rule.key not in before.rules]
+    if other:
+        raise errors.Refused(
+            f"With these arguments, the rule {other[0]} asks as well: reject the call instead."
+        )

@@ -1,0 +1,164 @@
+"""Approvals of calls as rows: each transition is one conditional UPDATE, so that of several only the first succeeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import secrets
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from django.db import models as orm
+from django.db import transaction
+from django.db.models import signals
+
+from toolbelt import models
+from toolbelt.core import call_approvals
+from toolbelt.core.call_approvals import Approval
+from toolbelt.store import clock, revisions
+
+# Without letters and digits that look alike.
+_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+_KEY_LENGTH = 8
+# How many rows one statement deletes, so that others can write in between.
+DELETE_BATCH_SIZE = 1000
+
+_COLUMNS = tuple(field.name for field in dataclasses.fields(Approval))
+# Read as a list, kept as a tuple.
+_LISTS = ("rules", "approved_by")
+
+
+def connect() -> None:
+    """Withdraw what is open of every agent that is deleted: a new agent of its name starts without it."""
+    signals.post_delete.connect(_agent_deleted, sender=models.Agent, dispatch_uid="toolbelt.call_approvals")
+
+
+def find(binding: str) -> Approval | None:
+    """Return the open approval for this binding, also if its time is over; None if there is none."""
+    return _first(models.Approval.objects.filter(binding=binding, state__in=call_approvals.OPEN))
+
+
+def read(key: str) -> Approval | None:
+    """Return the approval with this key; None if there is none."""
+    return _first(models.Approval.objects.filter(key=key))
+
+
+def add(approval: Approval, binding: str, digest: str) -> Approval | None:
+    """Store a request, and return it with its key; withdraw those for the same call that were asked about otherwise.
+
+    Return the open one if there is one for this binding already, and None if too many are pending.
+    """
+    with transaction.atomic():
+        # One after the other: so they are counted before the next one is added.
+        revisions.lock()
+        if (found := find(binding)) is not None:
+            return found
+        other = models.Approval.objects.filter(digest=digest, state__in=call_approvals.OPEN)
+        other.update(state="withdrawn", version=orm.F("version") + 1)
+        if call_approvals.is_full(map(_value, _pending().filter(agent=approval.agent)), approval):
+            return None
+        added = dataclasses.replace(approval, key=_new_key())
+        models.Approval.objects.create(**_row(added), binding=binding, digest=digest)
+        return added
+
+
+def move(before: Approval, after: Approval, **columns: Any) -> bool:
+    """Store what was done to an approval, unless something else was done to it meanwhile. Return whether it was.
+
+    ``columns`` are further columns to set.
+    """
+    changed = {name: value for name, value in _row(after).items() if value != _row(before)[name]}
+    rows = models.Approval.objects.filter(key=before.key, state=before.state, version=before.version)
+    return bool(rows.update(**changed, **columns))
+
+
+def finish(outcome: str, **of: str) -> None:
+    """Note how the call ended that spent an approval: the one with this ``key`` or ``call_id``."""
+    rows = models.Approval.objects.filter(state="spent", **of)
+    rows.update(state="done", outcome=outcome, version=orm.F("version") + 1)
+
+
+def undecided(keys: Collection[str]) -> frozenset[str]:
+    """Return which of these can still be decided. One query."""
+    return frozenset(_pending().filter(key__in=keys).values_list("key", flat=True))
+
+
+def listed(
+    *,
+    state: str = "",
+    agents: Collection[str] | None = None,
+    tool: str = "",
+    since: dt.datetime | None = None,
+    maximum: int = 100,
+) -> list[Approval]:
+    """Return approvals, the newest first: of these agents or of all, in this state now, asked since then."""
+    rows = _in_state(state)
+    if agents is not None:
+        rows = rows.filter(agent__in=agents)
+    if tool:
+        rows = rows.filter(tool=tool)
+    if since is not None:
+        rows = rows.filter(asked__gte=since)
+    return [_value(row) for row in rows.order_by("-id")[:maximum]]
+
+
+def before(approval: Approval) -> Approval | None:
+    """Return the last one before it that people decided, of the same tool and agent; None if there is none."""
+    rows = models.Approval.objects.filter(agent=approval.agent, tool=approval.tool, decided__isnull=False)
+    return _first(rows.filter(asked__lt=approval.asked).exclude(key=approval.key).order_by("-id"))
+
+
+def counts(agents: Collection[str] | None = None) -> Mapping[str, int]:
+    """Return how many are pending by agent, of these agents or of all. One query."""
+    rows = _pending() if agents is None else _pending().filter(agent__in=agents)
+    return dict(rows.values_list("agent").order_by("agent").annotate(count=orm.Count("pk")))
+
+
+def prune(before: dt.datetime) -> int:
+    """Delete those that were asked before this time and are not open; return their number."""
+    now, deleted = clock.now(), 0
+    old = models.Approval.objects.filter(asked__lt=before).exclude(
+        state__in=call_approvals.OPEN, expires__gt=now
+    )
+    while keys := list(old.values_list("pk", flat=True)[:DELETE_BATCH_SIZE]):
+        deleted += models.Approval.objects.filter(pk__in=keys).delete()[0]
+    return deleted
+
+
+def _pending() -> orm.QuerySet[models.Approval]:
+    return models.Approval.objects.filter(state="pending", expires__gt=clock.now())
+
+
+def _in_state(state: str) -> orm.QuerySet[models.Approval]:
+    """Return the rows in this state now, or all; what is past its time is expired."""
+    rows, now = models.Approval.objects.all(), clock.now()
+    if state in call_approvals.OPEN:
+        return rows.filter(state=state, expires__gt=now)
+    if state == "expired":
+        is_over = orm.Q(state__in=call_approvals.OPEN, expires__lte=now)
+        return rows.filter(orm.Q(state="expired") | is_over)
+    return rows.filter(state=state) if state else rows
+
+
+def _first(rows: orm.QuerySet[models.Approval]) -> Approval | None:
+    row = rows.first()
+    return None if row is None else _value(row)
+
+
+def _value(row: models.Approval) -> Approval:
+    fields = {name: getattr(row, name) for name in _COLUMNS}
+    return Approval(**{**fields, **{name: tuple(fields[name]) for name in _LISTS}})
+
+
+def _row(approval: Approval) -> dict[str, Any]:
+    fields = {name: getattr(approval, name) for name in _COLUMNS}
+    return {**fields, **{name: list(fields[name]) for name in _LISTS}}
+
+
+def _new_key() -> str:
+    return "".join(secrets.choice(_ALPHABET) for _ in range(_KEY_LENGTH))
+
+
+def _agent_deleted(instance: models.Agent, **_: Any) -> None:
+    rows = models.Approval.objects.filter(agent=instance.key, state__in=call_approvals.OPEN)
+    rows.update(state="withdrawn", version=orm.F("version") + 1)
