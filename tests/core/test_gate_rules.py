@@ -180,6 +180,66 @@ def test_one_more_rule_never_permits_a_call_and_one_that_allows_or_is_observed_n
         assert after == before
 
 
+OUTCOMES = ("runs", "asks", "denies")
+
+
+def outcome(*rules: catalog.GateRule, **call: Any) -> int:
+    """Return what becomes of a call, as its position in OUTCOMES: the later, the less it may."""
+    judgement = judged(*rules, **call)
+    return 2 if judgement.denied_by is not None else 1 if judgement.asked_by else 0
+
+
+@given(st.lists(some_rules, max_size=5, unique_by=lambda made: made.key), some_calls)
+def test_a_denial_decides_then_what_allows_waives_what_asks(
+    rules: list[catalog.GateRule], call: dict[str, Any]
+) -> None:
+    fields = {name: call[name] for name in ("subagent", "at")}
+    steps = gate_rules.explain(stored(*rules), call["agent"], call["tool"], call["arguments"], **fields)
+    in_force = {
+        step.rule.effect
+        for step in steps
+        if not step.rule.observed
+        and (step.answer == "applies" or (step.answer == "unknown" and step.rule.effect != "allow"))
+    }
+    expected = 2 if "deny" in in_force else 1 if in_force == {"ask"} else 0
+    assert OUTCOMES[outcome(*rules, **call)] == OUTCOMES[expected]
+
+
+@given(st.lists(some_rules, max_size=4, unique_by=lambda made: made.key), some_rules, some_calls)
+def test_one_more_rule_that_denies_or_asks_never_permits_more_and_one_that_allows_never_permits_less(
+    rules: list[catalog.GateRule], further: catalog.GateRule, call: dict[str, Any]
+) -> None:
+    further = dataclasses.replace(further, key="z")
+    before, after = outcome(*rules, **call), outcome(*rules, further, **call)
+    if further.observed:
+        assert after == before
+    elif further.effect == "allow":
+        assert after <= before
+        assert (after == 2) == (before == 2)
+    else:
+        assert after >= before
+
+
+def test_all_rules_that_ask_are_named_and_the_one_that_waives_them() -> None:
+    one, other, calm = rule("a", "ask"), rule("b", "ask", approvals=2), rule("z", "allow")
+    assert judged(one, other) == gate_rules.Judgement(asked_by=(one, other))
+    assert judged(one, other, calm) == gate_rules.Judgement(waived_by=calm)
+    assert judged(calm) == gate_rules.NOTHING
+    watched = rule("w", "ask", observed=True)
+    assert judged(watched) == gate_rules.Judgement(would=("w",))
+    # It would have been waived.
+    assert judged(watched, calm) == gate_rules.NOTHING
+    assert judged(one, rule("w", "allow", observed=True)) == gate_rules.Judgement(
+        asked_by=(one,), would=("w",)
+    )
+
+
+def test_a_rule_that_asks_applies_if_that_is_unknown_and_one_that_waives_it_does_not() -> None:
+    unknown = {"amount": float("nan")}
+    assert outcome(rule("r", "ask", when=OVER_500), arguments=unknown) == 1
+    assert outcome(rule("r", "ask"), rule("a", "allow", when=OVER_500), arguments=unknown) == 1
+
+
 @given(some_rules, some_calls)
 def test_a_trace_says_what_is_decided(made: catalog.GateRule, call: dict[str, Any]) -> None:
     made = dataclasses.replace(made, observed=False, effect="deny")
@@ -206,6 +266,7 @@ def test_a_trace_names_the_arguments_that_a_rule_depends_on() -> None:
         (rule("r"), "denies"),
         (rule("r", when=OVER_500), "denies when amount > 500"),
         (rule("r", "allow", unless=OVER_500), "allows unless amount > 500"),
+        (rule("r", "ask", when=OVER_500), "asks when amount > 500"),
         (rule("r", observed=True, when=OVER_500), "would deny when amount > 500"),
     ],
 )
