@@ -40,6 +40,7 @@ AGENTS_OWN = {
     "admit_calls",
     "report_outcome",
     "record_calls",
+    "get_approval",
     "list_agent_toolkits",
     "list_agent_sessions",
     "get_session",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Annotated, Any
 
 import ninja
@@ -12,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import cache
 from ninja import params
 
-from toolbelt.api import auth, problems, schemas, surfaces
+from toolbelt.api import auth, call_approvals, problems, schemas, surfaces
 from toolbelt.core import gate_rules, rules, schema
 from toolbelt.core.rules import reasons
 from toolbelt.runtime import calls
@@ -81,6 +80,10 @@ class CallResult(ninja.Schema):
     message: Annotated[str | None, pydantic.Field(description="The error message, for the model.")] = None
     errors: Annotated[
         list[schemas.ErrorDetail] | None, pydantic.Field(description="The invalid arguments, by path.")
+    ] = None
+    approval: Annotated[
+        call_approvals.ApprovalRef | None,
+        pydantic.Field(description="The approval that the call waits for, if `code` is `approval-pending`."),
     ] = None
 
 
@@ -198,15 +201,20 @@ def ask_for_surface(request: HttpRequest, agent: str, body: SurfaceRequestWithMe
 def call_tool(request: HttpRequest, agent: str, body: CallRequest) -> HttpResponse:
     """Call a tool or a meta-tool: `list_toolkits`, `load_tools`, `unload_tools` or `search_tools`.
 
-    A refused or failed call is also a 200 response, with `is_error` and a `code`, so that the model can read it.
+    A refused or failed call is also a 200 response, with `is_error` and a `code`, so that the model can read it. With
+    the header `Prefer: wait=20`, a call that waits for approval is answered once it is decided, or after that time.
     """
     key = body.key(agent)
     request_contexts.check_subagent(auth.bearer(request), key)
     token = body.conversation.token if body.conversation else None
-    answer = calls.answer_blocking(
-        calls.Call(key=key, tool=body.tool, arguments=body.arguments, conversation=token or ""),
-        calls.Caller(may_call=functools.partial(auth.check_still_allowed, request)),
+    call = calls.Call(
+        key=key,
+        tool=body.tool,
+        arguments=body.arguments,
+        conversation=token or "",
+        wait=call_approvals.preferred_wait(request),
     )
+    answer = calls.answer_blocking(call, auth.caller(request))
     return HttpResponse(schema.canonical(answer.document()), content_type="application/json")
 
 

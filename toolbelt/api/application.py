@@ -20,6 +20,7 @@ from toolbelt.api import (
     agent_endpoints,
     belt,
     bodies,
+    call_approvals,
     call_records,
     changes,
     client_calls,
@@ -41,6 +42,7 @@ from toolbelt.api import (
 ROUTERS: tuple[ninja.Router, ...] = (
     agent_endpoints.router,
     client_calls.router,
+    call_approvals.router,
     session_endpoints.router,
     tools_config.router,
     switches.router,
@@ -68,6 +70,7 @@ _PATH_PARAMETERS = {
     "tool": "The tool's key.",
     "session": "The session's id.",
     "name": "The entry's name or key.",
+    "approval": "The approval's id.",
     "call_id": "The id that the call was admitted with.",
     "change": "The change's id.",
     "prefix": "The token's prefix.",

@@ -13,6 +13,8 @@ authorization         an agent's token  an operator's token
 `viewing(…)`          no                any, if the operator may view these kinds of objects
 `writing(…)`          no                with write scope, if the operator has the permissions
 `switch_writing`      no                with write scope, if the operator may flip the agent's switches
+`deciding`            no                any, if the operator may decide about the agent's calls
+`deciding_writing`    no                with write scope, if the operator may decide about the agent's calls
 ====================  ================  ========================================================================
 
 An operator's token has the permissions that its user has at the time of the request. For an agent's token, every other
@@ -22,6 +24,7 @@ send requests (CSRF).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -36,7 +39,7 @@ from toolbelt.control import writing as writes
 from toolbelt.control.people import rights
 from toolbelt.control.servers import approvals
 from toolbelt.core import errors
-from toolbelt.runtime import credentials
+from toolbelt.runtime import calls, credentials
 
 _CHALLENGE = 'Bearer realm="toolbelt"'
 
@@ -126,6 +129,20 @@ class FlipToken(WriteToken):
         _check_flipping(request, bearer)
 
 
+class DecideToken(ReadToken):
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the operator may see and decide about this agent's calls."""
+        super().admit_operator(request, bearer)
+        _check_deciding(request, bearer)
+
+
+class DecideWriteToken(WriteToken):
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the token has write scope, and the operator may decide about this agent's calls."""
+        super().admit_operator(request, bearer)
+        _check_deciding(request, bearer)
+
+
 class DeclareToken(_Authorization):
     openapi_description = (
         "Requires the token of an agent in the plugin's `declared_by`, or an operator's token."
@@ -169,6 +186,8 @@ class SessionToken(AgentWriteToken):
 agent = AgentToken()
 agent_writing = AgentWriteToken()
 switch_writing = FlipToken()
+deciding = DecideToken()
+deciding_writing = DecideWriteToken()
 
 
 def declaring(act: Literal["view", "change"] = "view") -> DeclareToken:
@@ -242,6 +261,21 @@ def readable_kinds(request: HttpRequest, kinds: Iterable[str]) -> frozenset[str]
     return frozenset(kind for kind in kinds if user is not None and rights.may_read(user, kind))
 
 
+def decidable_agents(request: HttpRequest) -> frozenset[str] | None:
+    """Return the agents about whose calls the authenticated operator may decide; None: all."""
+    user = _user(bearer(request))
+    return frozenset() if user is None else rights.decidable_agents(user)
+
+
+def caller(request: HttpRequest) -> calls.Caller:
+    """Return the sender as the caller of a tool."""
+    sender = bearer(request)
+    return calls.Caller(
+        may_call=functools.partial(check_still_allowed, request),
+        operator=sender.name if sender.kind == "operator" else "",
+    )
+
+
 def authenticate(request: HttpRequest) -> credentials.Bearer:
     """Return the bearer of the request's token. Raise HttpProblem if there is no valid token."""
     scheme, _, text = request.headers.get("Authorization", "").partition(" ")
@@ -274,6 +308,12 @@ def _check_flipping(request: HttpRequest, bearer: credentials.Bearer) -> None:
     user = _user(bearer)
     if user is None or not rights.may_flip(user, _agent(request)):
         raise _permission_error(bearer, [rights.FLIP])
+
+
+def _check_deciding(request: HttpRequest, bearer: credentials.Bearer) -> None:
+    user = _user(bearer)
+    if user is None or not rights.may_decide(user, _agent(request)):
+        raise _permission_error(bearer, [rights.DECIDE])
 
 
 def _check_permissions(bearer: credentials.Bearer, permissions: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ import ninja
 import pydantic
 from django.http import HttpRequest, HttpResponse
 
-from toolbelt.api import auth, names, problems, schemas, surfaces
+from toolbelt.api import auth, call_approvals, names, problems, schemas, surfaces
 from toolbelt.core import schema
 from toolbelt.runtime import calls
 from toolbelt.runtime.calls import admissions
@@ -94,6 +94,10 @@ class AdmittedCall(ninja.Schema):
     errors: Annotated[
         list[schemas.ErrorDetail] | None, pydantic.Field(description="The invalid arguments, by path.")
     ] = None
+    approval: Annotated[
+        call_approvals.ApprovalRef | None,
+        pydantic.Field(description="The approval that the call waits for, if `code` is `approval-pending`."),
+    ] = None
 
 
 class Admissions(ninja.Schema):
@@ -143,9 +147,10 @@ def admit_calls(request: HttpRequest, agent: str, body: AdmissionRequest) -> Htt
 
     An admission passes the same checks as a call. Run the tool only if `is_error` is false, and then report the outcome
     once. A refusal is also a 200 response, so that the model can read it. Tools that Toolbelt runs are refused with the
-    code `run-by-toolbelt`: call those.
+    code `run-by-toolbelt`: call those. With the header `Prefer: wait=20`, a call that waits for approval is answered
+    once it is decided, or after that time; of several calls, the first.
     """
-    bearer, key = auth.bearer(request), body.key(agent)
+    bearer, key, wait = auth.bearer(request), body.key(agent), call_approvals.preferred_wait(request)
     request_contexts.check_subagent(bearer, key)
     token = (body.conversation.token if body.conversation else None) or ""
     answers = [
@@ -156,10 +161,13 @@ def admit_calls(request: HttpRequest, agent: str, body: AdmissionRequest) -> Htt
                 arguments=call.arguments,
                 version=call.version,
                 conversation=token,
+                # Of several, only the first waits.
+                wait=wait if index == 0 else 0.0,
             ),
             bearer.kind,
+            auth.caller(request),
         )
-        for call in body.calls
+        for index, call in enumerate(body.calls)
     ]
     return HttpResponse(document(answers), content_type="application/json")
 

@@ -85,6 +85,7 @@ class OngoingCall:
             probe=self._probe,
             client=self.client,
             client_session=client_session(self.head),
+            operator=self.bearer.name if self.bearer.kind == "operator" else "",
         )
 
     async def _probe(self) -> request_contexts.RequestContext | None:

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 import structlog
-from asgiref.sync import async_to_sync, sync_to_async
+from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from toolbelt import conf
@@ -81,22 +81,25 @@ class NotAdmittedError(Exception):
         super().__init__(refusal.message)
 
 
-def admit(call: incoming.Call, sender: Sender = "program", operator: str = "") -> Answer:
+def admit(
+    call: incoming.Call, sender: Sender = "program", caller: incoming.Caller = incoming.PROGRAM
+) -> Answer:
     """Admit or refuse a call that the agent's own program is about to run; in a thread that may block.
 
-    ``sender`` is who asks: an agent's token, that of an ``operator``, or a program in this process. If the call may
-    wait for people to approve it, it does. Raise errors.NotFound for an unknown agent and errors.Invalid for malformed
-    ids; everything else is an answer.
+    ``sender`` is who asks: an agent's token, an operator's, or a program in this process. If the call may wait for
+    people to approve it, it does. Raise errors.NotFound for an unknown agent, errors.Invalid for malformed ids, and
+    what ``may_call`` of the ``caller`` raises after a wait; everything else is an answer.
     """
-    answer = _admit_now(call, sender, operator)
+    answer = _admit_now(call, sender, caller)
     approval = answer.approval if isinstance(answer, admitting.Refusal) and answer.is_pending else None
-    if approval is None or not async_to_sync(approval_waits.until_decided)(approval.key, call.wait):
+    if approval is None or not approval_waits.until_decided_blocking(approval.key, call.wait):
         return answer
-    return _admit_now(call, sender, operator)
+    caller.may_call()
+    return _admit_now(call, sender, caller)
 
 
-def _admit_now(call: incoming.Call, sender: Sender, operator: str) -> Answer:
-    gate = gates.CallGate(call, incoming.Caller(operator=operator), may_ask=True)
+def _admit_now(call: incoming.Call, sender: Sender, caller: incoming.Caller) -> Answer:
+    gate = gates.CallGate(call, caller, may_ask=True)
     try:
         snapshot, resolved, state = gate.resolve()
         return _admit(gate, sender, resolved, snapshot, state)
@@ -328,6 +331,8 @@ def _admit(
             gates.check_again(admitted)
         except gates.DeniedError as denied:
             admission = denied.refusal
+        except (gates.UnauthorizedError, gates.UncheckedError) as error:
+            raise (error.__cause__ or error) from None
     if isinstance(admission, admitting.Refusal):
         recording.end(admission.code, error=recording.reason_text or admission.without_values())
         return admission

@@ -13,10 +13,11 @@ import time
 from collections.abc import Awaitable, Callable
 
 import structlog
+from asgiref.sync import async_to_sync
 
 from toolbelt.runtime import feed, threads
 from toolbelt.store import call_approvals as rows
-from toolbelt.store import commits
+from toolbelt.store import commits, databases
 
 POLL_SECONDS = 0.5
 # How many calls may wait in a process; further ones are answered at once.
@@ -109,6 +110,12 @@ async def until_decided(
         return False
     finally:
         _leave()
+
+
+def until_decided_blocking(key: str, seconds: float) -> bool:
+    """Wait as :func:`until_decided` does, in a thread, whose connection to the database is given back meanwhile."""
+    databases.release()
+    return async_to_sync(until_decided)(key, seconds)
 
 
 def waiting() -> int:
