@@ -6,6 +6,7 @@ was edited since is refused. Which secrets a call has is not known here, so they
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,6 +109,11 @@ def find(key: str) -> Approval:
 def state_of(approval: Approval) -> call_approvals.State:
     """Return the state of an approval now."""
     return approval.state_at(clock.now())
+
+
+def left(approval: Approval) -> dt.timedelta:
+    """Return how long the approval can be decided, or the decision holds; zero once it has expired."""
+    return max(approval.expires - clock.now(), dt.timedelta(0))
 
 
 def detail(key: str) -> Detail:
