@@ -163,7 +163,7 @@ EVERYTHING: dict[str, Any] = {
     "gate_rules": [
         {
             "key": "rule",
-            "effect": "deny",
+            "effect": "ask",
             "agents": ["ada"],
             "kinds": ["plan"],
             "sub_apps": ["chat"],
@@ -177,6 +177,8 @@ EVERYTHING: dict[str, Any] = {
             "announce": True,
             "observed": True,
             "ends": "2031-05-04T14:00:00Z",
+            "approvals": 2,
+            "expires": 60,
         }
     ],
 }
