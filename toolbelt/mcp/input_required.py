@@ -1,5 +1,7 @@
 """Questions of upstream servers to modern clients: the call returns the questions, and the client repeats it.
 
+A call that waits for approval is repeated as well, without questions.
+
 If the server keeps no state of the call, its state is sent to the client and back, signed and bound to the call. If the
 server waits for the answer, as servers up to 2025-11-25 do, the call waits in the process that runs it. The repeated
 call may reach any process: a process that does not run the call stores the answer, and reads the outcome of the call.
@@ -16,7 +18,7 @@ from typing import Any, TypeGuard
 
 from django.core import signing
 
-from toolbelt.core import schema
+from toolbelt.core import admitting, schema
 from toolbelt.mcp import elicitation, ongoing_call, protocol, results
 from toolbelt.plugins.upstream import questions
 from toolbelt.runtime import calls
@@ -31,6 +33,8 @@ _SALT = "toolbelt.mcp.input_required"
 Result = Callable[[calls.Answer], Awaitable[Mapping[str, Any]]]
 # The key of the only question of a server that waits.
 _KEY = "question"
+# How often a client repeats a call to wait for its approval. The official clients give up after ten repetitions.
+MAX_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,13 @@ class Required:
 class RepeatedCall:
     """The content of a repeated call: the id and the answer of the question, if a server waits for it.
 
-    ``resumed`` is sent to a server that does not wait.
+    ``resumed`` is sent to a server that does not wait. ``round`` is how often it was repeated to wait for its approval.
     """
 
     id: str = ""
     answer: Mapping[str, Any] = field(default_factory=dict)
     resumed: Mapping[str, Any] = field(default_factory=dict)
+    round: int = 0
 
 
 @dataclass(eq=False, slots=True)
@@ -125,6 +130,8 @@ def read(params: Mapping[str, Any], call: ongoing_call.OngoingCall) -> RepeatedC
     if signed["call"] != _digest(call):
         raise not_open()
     answers = responses if isinstance(responses, dict) else {}
+    if "round" in signed:
+        return RepeatedCall(round=signed["round"])
     if "id" in signed:
         return RepeatedCall(id=signed["id"], answer=_answer(answers.get(_KEY)))
     fields: Mapping[str, Any] = signed["asked"]
@@ -165,11 +172,25 @@ def forwarded(answer: calls.Result, call: ongoing_call.OngoingCall) -> dict[str,
     return _result(requests, state)
 
 
+def still_pending(call: ongoing_call.OngoingCall) -> dict[str, Any]:
+    """Return the result after which the client repeats a call that waits for approval, at once and without questions.
+
+    Any process answers it: the state has only how often it was repeated.
+    """
+    state = {"call": _digest(call), "round": call.round + 1}
+    result = _result({}, state)
+    del result["inputRequests"]
+    return result
+
+
 async def result_of(
     task: asyncio.Task[calls.Answer], call: ongoing_call.OngoingCall, result: Result, *, is_modern: bool
 ) -> Mapping[str, Any]:
     """Return the result of a call that has ended, or the questions that it returned. Raise ProtocolError."""
     answer = ongoing_call.answer_of(task)
+    is_pending = isinstance(answer, admitting.Refusal) and answer.is_pending
+    if is_pending and is_modern and call.call.wait and call.round < MAX_ROUNDS:
+        return still_pending(call)
     if not is_required(answer):
         return await result(answer)
     if is_modern:

@@ -37,7 +37,8 @@ class OngoingCall:
 
     ``target`` is the prompt or resource that it requests instead of a tool. ``contexts`` reads the state of the caller,
     and ``context`` is its state when the call arrived. ``client`` is the client as the server may ask it, and
-    ``requests`` are the questions to it. ``log`` receives the server's messages.
+    ``requests`` are the questions to it. ``log`` receives the server's messages. ``round`` counts how often the client
+    repeated the call to wait for its approval, and ``is_waiting`` is whether it waits for that now.
     """
 
     head: request_head.RequestHead
@@ -52,6 +53,8 @@ class OngoingCall:
     requests: list[bytes] = field(default_factory=list)
     client: Client | None = None
     log: logging.Log | None = None
+    round: int = 0
+    is_waiting: bool = False
 
     @property
     def tool_name(self) -> str:
@@ -86,7 +89,11 @@ class OngoingCall:
             client=self.client,
             client_session=client_session(self.head),
             operator=self.bearer.name if self.bearer.kind == "operator" else "",
+            on_wait=self._note_wait,
         )
+
+    def _note_wait(self, is_waiting: bool) -> None:
+        self.is_waiting = is_waiting
 
     async def _probe(self) -> request_contexts.RequestContext | None:
         """Return the state of this call's token, agent and session. None if only a thread can read it."""

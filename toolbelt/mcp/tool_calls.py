@@ -8,6 +8,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from toolbelt import conf
 from toolbelt.core import errors, limits, meta_tools
 from toolbelt.mcp import (
     elicitation,
@@ -66,6 +67,7 @@ async def answer(
             keeps_call_tool=before.tools.is_constant,
             told=await exchange.shared.constant_lists.told(head) if before.tools.is_constant else frozenset(),
             by_host=True,
+            wait=conf.APPROVAL_WAIT,
         ),
         progress_token=protocol.progress_token(message) if head.takes_events else None,
         contexts=exchange.shared.contexts,
@@ -94,6 +96,7 @@ async def run(
     )
     if repeated.id:
         return await _resume(exchange, message, revision, call, result, repeated)
+    call.round = repeated.round
     call.client = _client(exchange, call, message, revision, repeated)
     task = exchange.shared.running.begin(call, id_)
     return await _follow(exchange, message, revision, call, task, result)
@@ -123,8 +126,9 @@ async def _follow(
                 if not is_awake:
                     continue
             if disconnected is not None and disconnected.done() and not task.done():
-                if revision.is_modern:
-                    # A client of this era cancels a request by disconnecting.
+                if revision.is_modern or call.is_waiting:
+                    # A client of this era cancels a request by disconnecting. What waits for approval has not begun,
+                    # and a client that gave up calls again.
                     task.cancel()
                 # Earlier clients cancel explicitly; otherwise the call continues, because its effect may matter.
                 if isinstance(client, elicitation.StreamClient):

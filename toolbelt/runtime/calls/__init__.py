@@ -110,9 +110,14 @@ def _answer_blocking(call: Call, caller: Caller) -> Answer:
 async def answer(call: Call, caller: Caller = incoming.PROGRAM) -> Answer:
     """Answer a call as :func:`answer_blocking` does, in an event loop. Cancelling it cancels the tool, too."""
     answered = await _answer(call, caller)
-    if _is_worth_waiting(answered, call) and await _until_decided(answered, call):
-        return await _answer(_again(call), caller)
-    return answered
+    if not _is_worth_waiting(answered, call):
+        return answered
+    caller.on_wait(True)
+    try:
+        is_decided = await _until_decided(answered, call)
+    finally:
+        caller.on_wait(False)
+    return await _answer(_again(call), caller) if is_decided else answered
 
 
 def _is_worth_waiting(answered: Answer, call: Call) -> TypeGuard[admitting.Refusal]:
