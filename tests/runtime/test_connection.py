@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 
+from tests import concurrently
 from tests.adapters import served
 from toolbelt import models, testing
 from toolbelt.adapters.connection import http, protocol
 from toolbelt.control.access import switches
+from toolbelt.control.agents import call_approvals
+from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.core import errors
 from toolbelt.runtime import connection
+from toolbelt.runtime.calls import approval_waits
 
 CHOICE = {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
 BELT: dict[str, Any] = {
@@ -165,3 +170,24 @@ def test_the_async_connection_declares_and_reports() -> None:
     async_to_sync(local.report)(admission["call_id"], protocol.Outcome())
     async_to_sync(local.record)(RUN, "shop__refund", {}, protocol.Outcome(), 1)
     assert [*models.CallRecord.objects.values_list("outcome", flat=True)] == ["ok", "ok"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_program_on_an_event_loop_waits_for_approval(transactional_db: None) -> None:
+    entries.put(testing.OPERATOR, "gate_rule", {"key": "ask", "effect": "ask", "plugins": ["shop"]})
+    testing.declared("shop", [{"name": "sell"}])
+    seller = connection.Local("seller")
+
+    def approve() -> None:
+        (approval,) = call_approvals.listed(state="pending")
+        call_approvals.approve(testing.OPERATOR, approval.key, approval.shown)
+
+    async def act() -> protocol.Document:
+        admitting = asyncio.create_task(seller.admit(RUN, "shop__sell", {}))
+        async with asyncio.timeout(20):
+            while not approval_waits.waiting():  # noqa: ASYNC110 (set by another task)
+                await asyncio.sleep(0.01)
+        await concurrently.do(approve)
+        return await admitting
+
+    assert async_to_sync(act)()["call_id"]

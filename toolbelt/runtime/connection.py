@@ -6,14 +6,16 @@ Django. They need no token, so any code that imports this module may act as any 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from asgiref.sync import sync_to_async
 
+from toolbelt import conf
 from toolbelt.adapters.connection import protocol
 from toolbelt.runtime import calls, surfaces
-from toolbelt.runtime.calls import admissions
+from toolbelt.runtime.calls import admissions, approval_waits
 from toolbelt.runtime.calls.incoming import Call, RequestKey
 from toolbelt.runtime.operators import OPERATORS
 from toolbelt.runtime.surfaces import appending, documents
@@ -121,8 +123,13 @@ class Local:
         self, run: protocol.Run, tool: str, arguments: Any, conversation: str = ""
     ) -> protocol.Document:
         """Call a tool. Cancelling the call cancels the tool. See protocol.Connection."""
-        key = _key(self._agent, run)
-        call = Call(key=key, tool=tool, arguments=arguments, conversation=conversation)
+        call = Call(
+            key=_key(self._agent, run),
+            tool=tool,
+            arguments=arguments,
+            conversation=conversation,
+            wait=conf.APPROVAL_WAIT,
+        )
         return (await calls.answer(call)).document()
 
     async def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> protocol.Document:
@@ -133,7 +140,15 @@ class Local:
         self, run: protocol.Run, tool: str, arguments: Any, version: str = "", conversation: str = ""
     ) -> protocol.Document:
         """Have a call admitted. See protocol.Connection."""
-        return await sync_to_async(self._blocking.admit)(run, tool, arguments, version, conversation)
+        admit = functools.partial(
+            sync_to_async(self._blocking.admit), run, tool, arguments, version, conversation
+        )
+        answer = await admit()
+        # Not in the thread, which others use as well.
+        approval = answer.get("approval")
+        if approval and await approval_waits.until_decided(approval["id"], conf.APPROVAL_WAIT):
+            return await admit()
+        return answer
 
     async def report(self, call_id: str, outcome: protocol.Outcome) -> None:
         """Report an admitted call. See protocol.Connection."""

@@ -145,6 +145,8 @@ def test_a_refused_call_returns_the_refusal(connect: Connect) -> None:
     server = Server(httpx.Response(200, json=refused))
     assert connect(server).call("kb__find", {"q": "x"}) == refused
     (request,) = server.requests
+    # A person may have to approve it.
+    assert request.headers["Prefer"] == "wait=20"
     assert request.url.path == "/api/v1/agents/ada/calls"
     assert json.loads(request.content) == {
         "session": "s1",
@@ -324,6 +326,7 @@ def test_an_admission_request_contains_one_call_of_the_run(connect: Connect) -> 
     admission = {"is_error": False, "call_id": "c1", "options": None}
     server = Server(httpx.Response(200, json={"calls": [admission]}))
     assert connect(server).request("admit", RUN, "kb__find", {"q": "x"}) == admission
+    assert server.requests[0].headers["Prefer"] == "wait=20"
     assert json.loads(server.requests[0].content) == {
         "session": "s1",
         "request_id": "r1",

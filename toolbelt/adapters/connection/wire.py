@@ -24,6 +24,8 @@ Exchange = Generator[Step, Response, protocol.Document]
 
 # How many surfaces to cache for conditional requests.
 MAX_CACHED = 64
+# A call that people have to approve is answered once they have, or after 20 seconds (RFC 7240).
+WAITING = {"Prefer": "wait=20"}
 # The longest error that the API accepts.
 MAX_ERROR_LENGTH = 2000
 
@@ -70,7 +72,8 @@ class Wire:
         body = {**run.document(), "tool": tool, "arguments": _json(arguments)}
         if conversation:
             body["conversation"] = {"token": conversation}
-        response = yield {"method": "POST", "url": self._address + "/calls", "json": body}
+        url = self._address + "/calls"
+        response = yield {"method": "POST", "url": url, "json": body, "headers": WAITING}
         if isinstance(response, httpx.Response):
             return self._read(response, None)
         ran = "It was not sent." if _is_unsent(response) else "It may have run."
@@ -91,7 +94,7 @@ class Wire:
         if conversation:
             body["conversation"] = {"token": conversation}
         url = self._address + "/calls/admit"
-        response = yield from self._send({"method": "POST", "url": url, "json": body})
+        response = yield from self._send({"method": "POST", "url": url, "json": body, "headers": WAITING})
         [answer] = self._read(response, None)["calls"]
         admission: protocol.Document = answer
         return admission
