@@ -121,7 +121,7 @@ def test_loading_the_fixture_over_a_configuration_requires_overwrite() -> None:
 def test_loading_the_fixture_says_how_to_serve_it() -> None:
     out = io.StringIO()
     management.call_command("loaddata", "demo", stdout=out)
-    assert "manage.py createsuperuser`, and serve it with `" in out.getvalue()
+    assert "manage.py user create NAME --role administrator`, and serve it with `" in out.getvalue()
     get_user_model().objects.create_superuser("mia", password="given")
     management.call_command("loaddata", "demo", stdout=out, overwrite=True)
     assert "To use the demo, serve it with `" in out.getvalue()

@@ -28,7 +28,7 @@ from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 from toolbelt.control.doctor import database, machine
-from toolbelt.control.people import tokens
+from toolbelt.control.people import tokens, users
 from toolbelt.control.servers import upstream_servers
 from toolbelt.core.search import sentence_model
 from toolbelt.management import server_findings
@@ -69,6 +69,12 @@ def test_a_healthy_installation_has_no_findings(healthy: Any, capsys: pytest.Cap
     assert doctor() == ({}, 0)
     call_command("doctor")
     assert capsys.readouterr().out.startswith("Nothing is wrong with this installation")
+
+
+def test_a_user_with_the_role_administrator_is_one(healthy: Any) -> None:
+    get_user_model().objects.all().delete()
+    users.create(WRITE, "anna", "a-password-of-the-tests", ["administrator"])
+    assert doctor() == ({}, 0)
 
 
 def make_public(settings: Any) -> None:
@@ -314,7 +320,7 @@ FAULTS: list[tuple[Callable[..., None], str, str]] = [
         "sentence-model: The sentence model of the search does not work (model.onnx",
         "[semantic]",
     ),
-    (no_administrator, "no-administrator: No active user", "createsuperuser"),
+    (no_administrator, "no-administrator: No active user", "user create NAME"),
     (a_token_of_an_inactive_user, "useless-tokens: 1 token is rejected", "token revoke"),
     (a_missing_plugins_file, "plugin: ", "plugins check"),
     (a_server_with_a_missing_command, "server-command: The command of the server files", "Install it"),

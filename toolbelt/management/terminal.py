@@ -70,10 +70,7 @@ def explained(error: errors.ToolbeltError) -> str:
     """Return the message of an error; if a user does not exist, with how to create one."""
     if not isinstance(error, errors.NotFound) or error.what not in ("user", "operator"):
         return str(error)
-    return (
-        f"{error} To create a user, use People & roles in the dashboard, or run `{conf.COMMAND} createsuperuser`: a"
-        " superuser may do everything."
-    )
+    return f"{error} To create a user, use People & roles in the dashboard, or run `{conf.COMMAND} user create NAME`."
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from django.contrib import auth
 from django.utils import timezone
 
 from toolbelt import conf
 from toolbelt.control.doctor import findings
+from toolbelt.control.people import roles
 from toolbelt.core import texts
 from toolbelt.store import credentials
 
 
 def examine() -> Iterator[findings.Finding]:
     """Yield the findings about users and tokens."""
-    users = auth.get_user_model()._default_manager
-    if not users.filter(is_active=True, is_superuser=True).exists():
+    if not roles.has_administrator():
         yield findings.Finding(
             code="no-administrator",
-            message="No active user is a superuser, so no one can manage users.",
-            way_out=f"Run `{conf.COMMAND} createsuperuser`.",
+            message="No active user is an administrator, so no one can manage users.",
+            way_out=f"Run `{conf.COMMAND} role give USER administrator`, or `{conf.COMMAND} user create NAME --role"
+            " administrator`.",
         )
     useless = credentials.rejected_though_valid(timezone.now())
     if useless:

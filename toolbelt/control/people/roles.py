@@ -151,9 +151,14 @@ def put(write: writing.Write, user: str, new_roles: Iterable[str], *, was: Any =
 
 def refuse_without_administrator() -> None:
     """Raise Refused if no active user is left who may manage the others. Called within the write that it prevents."""
-    administrators = Q(is_superuser=True) | Q(groups__name="administrator")
-    if not auth.get_user_model()._default_manager.filter(administrators, is_active=True).exists():
+    if not has_administrator():
         raise errors.Refused("Toolbelt needs an administrator: make another user an administrator first.")
+
+
+def has_administrator() -> bool:
+    """Return whether an active user may manage the others: a superuser, or one with the role administrator."""
+    administrators = Q(is_superuser=True) | Q(groups__name="administrator")
+    return auth.get_user_model()._default_manager.filter(administrators, is_active=True).exists()
 
 
 def assignable(user: rights.User) -> tuple[Role, ...]:

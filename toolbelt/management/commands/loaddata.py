@@ -60,7 +60,7 @@ def _next_step() -> str:
     login = (
         ""
         if get_user_model().objects.exists()
-        else f"create a login with `{conf.COMMAND} createsuperuser`, and "
+        else f"create a login with `{conf.COMMAND} user create NAME --role administrator`, and "
     )
     serve = f"serve it with `{conf.COMMAND} serve`; restart a server that runs already"
     return f"To use the demo, {login}{serve}. The server runs the demo's tools."

@@ -91,4 +91,5 @@ def _lines() -> list[str]:
         held_roles += [*roles.of_user(name)] + [f"operator of {agent}" for agent in roles.agents_of(user.pk)]
         inactive = "" if user.is_active else " (inactive)"
         lines.append(f"{name:<24}  {', '.join(held_roles) or 'no role'}{inactive}")
-    return lines or [f"There are no users. Create the first with {conf.COMMAND} createsuperuser."]
+    way_out = f"Create the first with `{conf.COMMAND} user create NAME --role administrator`."
+    return lines or [f"There are no users. {way_out}"]
