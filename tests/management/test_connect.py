@@ -17,7 +17,10 @@ from tests.api.conftest import SETUP
 from toolbelt import locations
 from toolbelt.control.agents import agents, mcp_clients
 from toolbelt.control.config import belts
+from toolbelt.control.servers import running_tools, states
 from toolbelt.control.servers.client_files import importing
+from toolbelt.management.commands import serve
+from toolbelt.store import running_processes
 
 pytestmark = pytest.mark.django_db
 URL = "https://toolbelt.example.com"
@@ -204,6 +207,45 @@ def test_an_assumed_address_is_named(settings: Any) -> None:
     said = io.StringIO()
     call_command("connect", "ada", "--client", "cursor", "--url", URL, stdout=io.StringIO(), stderr=said)
     assert "Assumed" not in said.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("host", "hosts", "address"),
+    [
+        ("127.0.0.1", ["127.0.0.1", "localhost"], "http://127.0.0.1:8123"),
+        ("0.0.0.0", ["localhost", "127.0.0.1"], "http://localhost:8123"),  # noqa: S104
+        ("127.0.0.1", ["localhost"], "http://localhost:8123"),
+        ("::1", ["localhost", "[::1]"], "http://[::1]:8123"),
+    ],
+)
+def test_the_address_is_that_of_the_server_that_runs(
+    host: str, hosts: list[str], address: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.ALLOWED_HOSTS = hosts
+    monkeypatch.setenv(states.SERVED_AT, serve._address(host, 8123))
+    running_tools.report("one", (), problems=())
+
+    assert f"{address}/mcp/ada" in assuming()
+
+    running_tools.report("one", (), problems=())
+    running_processes.end("one")
+    assert f"http://{hosts[0]}:8000/mcp/ada" in assuming()
+
+
+def test_the_address_of_the_running_server_is_not_that_of_the_public(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reverse proxy has another address than the server behind it."""
+    settings.ALLOWED_HOSTS, settings.INSECURE_HTTP = ["toolbelt.example.com", "localhost"], False
+    monkeypatch.setenv(states.SERVED_AT, "http://127.0.0.1:8123")
+    running_tools.report("one", (), problems=())
+    assert "https://toolbelt.example.com/mcp/ada" in assuming()
+
+
+def assuming() -> str:
+    printed = io.StringIO()
+    call_command("connect", "ada", "--client", "cursor", stdout=printed, stderr=io.StringIO())
+    return printed.getvalue()
 
 
 def test_the_next_step_after_writing_works_in_any_directory(tmp_path: Path, settings: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
 from toolbelt.control.doctor import machine
+from toolbelt.control.servers import states
 from toolbelt.runtime import demo_plugins
 
 
@@ -32,6 +34,8 @@ def serve(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
     """Return what runs the command and returns its output; nothing is served."""
     monkeypatch.setattr(uvicorn, "run", lambda *args, **options: None)
     settings.STATIC_ROOT = None
+    # Removed after the test.
+    monkeypatch.setenv(states.SERVED_AT, "")
 
     def serve(**options: Any) -> str:
         out = io.StringIO()
@@ -48,6 +52,7 @@ def test_a_server_prints_its_address_and_the_next_step(serve: Any, settings: Any
     assert "No one can log in yet. Create a login with `" in printed
     get_user_model().objects.create_user("mia", password="given")
     assert "Log in at http://localhost:0/." in serve(host="0.0.0.0")  # noqa: S104
+    assert os.environ[states.SERVED_AT] == "http://localhost:0"
     settings.ENVIRONMENT, settings.ALLOWED_HOSTS = "production", [".example.com"]
     settings.INSECURE_HTTP = False
     assert "Log in at https://example.com/, through your reverse proxy with TLS." in serve()

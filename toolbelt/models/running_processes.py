@@ -26,6 +26,13 @@ class RunningProcess(models.Model):
         db_default="",
         help_text="Its process id and its host, for messages; empty once it has ended.",
     )
+    address = models.CharField(
+        blank=True,
+        default="",
+        db_default="",
+        max_length=300,
+        help_text="The address that it is reached at on this machine, if `toolbelt serve` started it.",
+    )
     problems = fields.JSONText(
         null=True,
         blank=True,

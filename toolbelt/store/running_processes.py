@@ -14,6 +14,9 @@ from toolbelt.store import clock
 # How long a process counts as running after its last report, which servers make every minute.
 ALIVE = dt.timedelta(seconds=150)
 
+# The environment variable by which `toolbelt serve` tells the processes of the server where it listens.
+SERVED_AT = "TOOLBELT_SERVED_AT"
+
 _kind = "command"
 
 
@@ -32,9 +35,13 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A running server process, when it last reported, and its problems."""
+    """A running server process, when it last reported, and its problems.
+
+    The ``address`` is the one that it is reached at on its own machine; empty if `toolbelt serve` did not start it.
+    """
 
     name: str
+    address: str
     at: dt.datetime
     problems: tuple[Problem, ...]
 
@@ -60,7 +67,7 @@ def record(process: str, tools: Collection[str], problems: Iterable[Problem] | N
     columns: dict[str, object] = {"at": now, "tools": sorted(tools)}
     if problems is not None:
         stated = [{"code": item.code, "subject": item.subject, "what": item.what} for item in problems]
-        columns |= {"name": this_process(), "problems": stated}
+        columns |= {"name": this_process(), "address": os.environ.get(SERVED_AT, ""), "problems": stated}
     models.RunningProcess.objects.update_or_create(id=process, defaults=columns)
 
 
@@ -80,7 +87,12 @@ def alive() -> tuple[Process, ...]:
     """Return the servers that run now, in the order of their names."""
     rows = models.RunningProcess.objects.filter(at__gte=clock.now() - ALIVE).exclude(name="")
     return tuple(
-        Process(name=row.name, at=row.at, problems=tuple(map(_problem, row.problems or ())))
+        Process(
+            name=row.name,
+            address=row.address,
+            at=row.at,
+            problems=tuple(map(_problem, row.problems or ())),
+        )
         for row in rows.order_by("name")
     )
 

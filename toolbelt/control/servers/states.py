@@ -19,6 +19,7 @@ from toolbelt.store import listings, plugins, running_processes, snapshots
 Problem = running_processes.Problem
 Process = running_processes.Process
 State = listings.State
+SERVED_AT = running_processes.SERVED_AT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control.agents import mcp_clients
-from toolbelt.core import agents, errors
+from toolbelt.control.servers import states
+from toolbelt.core import addresses, agents, errors
 from toolbelt.management import terminal
 from toolbelt.runtime import surfaces
 
@@ -40,7 +41,8 @@ class Command(terminal.Command):
         parser.add_argument(
             "--url",
             metavar="URL",
-            help="how the client reaches Toolbelt (default: the first host of ALLOWED_HOSTS)",
+            help="how the client reaches Toolbelt (default: the address of the running server, or the first of"
+            " ALLOWED_HOSTS)",
         )
         parser.add_argument(
             "--name",
@@ -75,9 +77,11 @@ class Command(terminal.Command):
             shown = surfaces.ask(options["agent"])
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
-        origin = _origin(options["url"])
         if options["url"] is None:
-            self.stderr.write(f"Assumed address {origin}; pass --url for another.")
+            origin, known_from = _assumed_origin()
+            self.stderr.write(f"{known_from} {origin}; pass --url for another.")
+        else:
+            origin = _origin(options["url"])
         chosen = mcp_clients.loading(client, shown.resolution.context.agent.mcp_loading)
         if options["loading"] is not None:
             chosen = mcp_clients.Loading(options["loading"], "")
@@ -117,12 +121,24 @@ class Command(terminal.Command):
         self.stdout.write(f"  {command} token issue --agent {options['agent']} --days 90")
 
 
-def _origin(url: str | None) -> str:
-    """Return the address of the installation, without a path."""
-    if url is None:
-        host = next((host for host in settings.ALLOWED_HOSTS if not host.startswith((".", "*"))), "127.0.0.1")
-        is_local = host in ("127.0.0.1", "localhost", "[::1]")
-        return f"http://{host}:8000" if is_local else f"http{'' if settings.INSECURE_HTTP else 's'}://{host}"
+def _assumed_origin() -> tuple[str, str]:
+    """Return the address of the installation, and what it is known from, as the beginning of a sentence.
+
+    What others reach it by is only known by its host name. On this machine, a server that runs says its address.
+    """
+    host = next((host for host in settings.ALLOWED_HOSTS if not host.startswith((".", "*"))), "127.0.0.1")
+    if not addresses.is_this_machine(host):
+        return f"http{'' if settings.INSECURE_HTTP else 's'}://{host}", "Assumed address"
+    served = [process.address for process in states.servers() if process.address]
+    return (
+        (served[0], "Address of the running server:")
+        if served
+        else (f"http://{host}:8000", "Assumed address")
+    )
+
+
+def _origin(url: str) -> str:
+    """Return an address without its path; raise CommandError if it is not one."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import os
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +16,8 @@ from django.db.migrations.executor import MigrationExecutor
 
 from toolbelt import conf
 from toolbelt.control.doctor import machine
+from toolbelt.control.servers import states
+from toolbelt.core import addresses
 from toolbelt.management import demo_repository, terminal
 from toolbelt.runtime import demo_plugins, plugins
 
@@ -42,7 +45,9 @@ class Command(terminal.Command):
         if plugins.file() == demo_plugins.FILE:
             demo_repository.ensure(self.stderr)
             self.stdout.write("Running the demo's tools, because this database has the demo.")
-        for line in _greeting(host, port):
+        address = _address(host, port)
+        os.environ[states.SERVED_AT] = address
+        for line in _greeting(host, port, address):
             self.stdout.write(line)
         self.stdout.flush()
         uvicorn.run(
@@ -58,18 +63,26 @@ class Command(terminal.Command):
         )
 
 
-def _greeting(host: str, port: int) -> Iterator[str]:
+def _address(host: str, port: int) -> str:
+    """Return the address at which this machine reaches a server that listens there, by a name that it answers to."""
+    shown = f"[{host}]" if ":" in host else host
+    local = [name for name in settings.ALLOWED_HOSTS if addresses.is_this_machine(name)]
+    if local and shown not in local and (host in _EVERY_ADDRESS or addresses.is_this_machine(host)):
+        shown = local[0]
+    return f"http://{shown}:{port}"
+
+
+def _greeting(host: str, port: int, address: str) -> Iterator[str]:
     """Yield where the server listens, and the next step."""
     shown = f"[{host}]" if ":" in host else host
     yield f"Serving on http://{shown}:{port}/ (Ctrl+C to stop)."
     users = get_user_model().objects
     if not users.filter(is_active=True).exists():
-        yield f"No one can log in yet. Create a login with `{conf.COMMAND} createsuperuser`."
+        yield f"No one can log in yet. Create a login with `{conf.COMMAND} user create NAME --role administrator`."
     elif settings.ENVIRONMENT == "production" and not settings.INSECURE_HTTP:
         yield f"Log in at https://{settings.ALLOWED_HOSTS[0].removeprefix('.')}/, through your reverse proxy with TLS."
     else:
-        reached = "localhost" if host in _EVERY_ADDRESS else shown
-        yield f"Log in at http://{reached}:{port}/."
+        yield f"Log in at {address}/."
     form = "one JSON object a line" if settings.LOGS_AS_JSON else "as text"
     yield f"Logs go to standard error, {form}, from level {settings.LOG_LEVEL}."
     # The processes of the server open their own.
