@@ -37,7 +37,7 @@ format: ## Format the code
 	.venv/bin/python -m ruff format .
 	find templates -name '*.html' -exec .venv/bin/djade --target-version 5.2 {} +
 
-bench: ## Measure requests and the pages of the dashboard
+bench: ## Measure requests, the pages of the dashboard, and the start
 	@scripts/setup.sh dev
 	.venv/bin/python -m scripts.bench
 	.venv/bin/python -m scripts.bench_http
@@ -47,6 +47,7 @@ bench: ## Measure requests and the pages of the dashboard
 	.venv/bin/python -m scripts.bench_conversations
 	.venv/bin/python -m scripts.bench_pages
 	.venv/bin/python -m scripts.bench_thousand
+	.venv/bin/python -m scripts.bench_start
 
 wheel: ## Build the package into dist
 	@scripts/setup.sh dev
