@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import secrets
 import time
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.core import api_tokens
 from toolbelt.runtime import surfaces
-from toolbelt.store import holds
+from toolbelt.store import clock, holds
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Answers take up to 5 s, with some reserve for a loaded machine.
@@ -201,6 +202,44 @@ def test_a_held_stop_ends_if_it_is_withdrawn(database, ada, olga, holding):
         assert block(olga, None).status_code == 503
         assert refusal_of_a_call(ada) == "tool-unavailable"
     assert not holds.any_held()
+
+
+@breaking.ON_SQLITE
+@pytest.mark.parametrize("is_storable", [True, False])
+def test_a_held_stop_with_an_end_ends_by_the_clock_and_is_not_stored_afterwards(
+    database, ada, olga, holding, is_storable
+):
+    """Whether it can be stored when its end passes, or still cannot."""
+    ends = dt.datetime.now(dt.UTC).replace(microsecond=0) + dt.timedelta(hours=1)
+    changes = {"blocked": True, "block_ends": ends.isoformat().replace("+00:00", "Z")}
+    with database.locked():
+        assert olga.patch("/tools/clock", {"changes": changes}).json()["stored"] is False
+        assert refusal_of_a_call(ada) == "tool-denied"
+        with clock.stopped(ends - dt.timedelta(seconds=1)):
+            assert refusal_of_a_call(ada) == "tool-denied"
+        with clock.stopped(ends):
+            assert refusal_of_a_call(ada) == "tool-unavailable"
+            if not is_storable:
+                holds.store_all()
+                assert refusal_of_a_call(ada) == "tool-unavailable"
+    with clock.stopped(ends):
+        holds.store_all()
+        assert not holds.any_held()
+    assert not models.Tool.objects.get(key="clock").blocked
+    assert refusal_of_a_call(ada) == "tool-unavailable"
+
+
+@breaking.ON_SQLITE
+def test_a_held_stop_with_an_end_is_stored_with_it(database, ada, olga, holding):
+    ends = dt.datetime.now(dt.UTC).replace(microsecond=0) + dt.timedelta(hours=1)
+    changes = {"blocked": True, "block_ends": ends.isoformat().replace("+00:00", "Z")}
+    with database.locked():
+        olga.patch("/tools/clock", {"changes": changes})
+    holds.store_all()
+    assert models.Tool.objects.get(key="clock").block_ends == ends
+    assert refusal_of_a_call(ada) == "tool-denied"
+    with clock.stopped(ends):
+        assert refusal_of_a_call(ada) == "tool-unavailable"
 
 
 @breaking.ON_SQLITE

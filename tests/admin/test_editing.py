@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from typing import Any
+
 import pytest
 from django.contrib.admin import models as admin_log
+from django.utils import timezone
 
 from tests.admin import conftest
 from toolbelt import models
@@ -13,6 +17,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.core import surface
 from toolbelt.runtime import surfaces
 
+UNTIL = dt.datetime(2031, 5, 4, 14, tzinfo=dt.UTC)
 OTHER = writing.by("paul", via="screen")
 
 
@@ -99,6 +104,46 @@ def test_turning_off_a_plugin_removes_its_tools(open_form):
     assert open_form(models.Plugin.objects.get(name="git")).untick("active").send().was_saved
     assert active() == {"clock", "crm__find"}
     assert last_entry("plugin.change", "git").after == {"active": False}
+
+
+@pytest.mark.parametrize("name", ["tool", "toolkit", "plugin"])
+def test_a_block_is_set_with_its_end_and_a_later_edit_keeps_it(open_form, name):
+    subjects: dict[str, Any] = {
+        "tool": conftest.tool("git__status"),
+        "toolkit": conftest.toolkit("dev"),
+        "plugin": models.Plugin.objects.get(name="git"),
+    }
+    subject = subjects[name]
+    page = open_form(subject).tick("blocked").type(block_ends_0="2031-05-04", block_ends_1="14:00:00")
+    assert page.send().was_saved
+    assert "git__status" not in active()
+    [entry] = conftest.last_entries()
+    assert entry.after == {"blocked": True, "block_ends": "2031-05-04T14:00:00Z"}
+    assert open_form(subject).type(title="Later").send().was_saved
+    subject.refresh_from_db()
+    assert (subject.blocked, subject.block_ends) == (True, UNTIL)
+    assert open_form(subject).untick("blocked").send().was_saved
+    subject.refresh_from_db()
+    assert (subject.blocked, subject.block_ends) == (False, None)
+
+
+def test_an_end_without_a_block_or_in_the_past_is_refused_at_its_field(open_form):
+    for blocked, day in ((False, "2031-05-04"), (True, "2021-05-04")):
+        page = open_form(conftest.toolkit("dev")).type(block_ends_0=day, block_ends_1="14:00:00")
+        page = (page.tick("blocked") if blocked else page).send()
+        assert not page.was_saved
+        assert page.errors["block_ends"]
+    assert "git__status" in active()
+
+
+def test_an_edit_after_the_end_of_a_block_does_not_block_again(open_form):
+    ended = timezone.now() - dt.timedelta(seconds=1)
+    models.Toolkit.objects.filter(key="dev").update(blocked=True, block_ends=ended)
+    page = open_form(conftest.toolkit("dev")).type(title="Dev tools")
+    assert (page.fields.get("blocked"), page.fields["block_ends_0"]) == (None, [""])
+    assert page.send().was_saved
+    assert last_entry("toolkit.change", "dev").after == {"title": "Dev tools"}
+    assert "git__status" in active()
 
 
 def test_a_toolkit_edit_that_exceeds_a_refusing_budget_is_refused(open_form):

@@ -30,7 +30,7 @@ class ToolkitAdmin(entry_admin.EntryAdmin):
         "examples": 8,
     }
     fieldsets = [
-        (None, {"fields": ["key", "title", "description", "blocked", "position"]}),
+        (None, {"fields": ["key", "title", "description", "blocked", "block_ends", "position"]}),
         ("Policy", {"fields": ["policy", "policy_when_off", "tool_notes"]}),
         ("Focus", {"fields": ["triggers"]}),
         ("For operators", {"fields": ["examples"]}),

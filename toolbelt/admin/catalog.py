@@ -34,7 +34,7 @@ class PluginAdmin(entry_admin.EntryAdmin):
     heights = {"upstream": 8}
     fieldsets = [
         (None, {"fields": ["name", "namespace", "title", "description", "category"]}),
-        ("State", {"fields": ["active", "blocked", "trusted", "status", "error"]}),
+        ("State", {"fields": ["active", "blocked", "block_ends", "trusted", "status", "error"]}),
         ("MCP server", {"fields": ["upstream", "keep_descriptions", "reject_tools", "reject_all_but"]}),
         ("Order", {"fields": ["position"]}),
     ]
@@ -73,7 +73,10 @@ class ToolAdmin(entry_admin.EntryAdmin):
         (None, {"fields": ["key", "kind", "plugin", "title", "description", "category", "tokens", "risk"]}),
         ("Schemas", {"fields": ["input_schema", "output_schema", "annotations"]}),
         ("Policy", {"fields": ["policy"]}),
-        ("State", {"fields": ["default_on", "blocked", "retired", "seen", "approved", "approval"]}),
+        (
+            "State",
+            {"fields": ["default_on", "blocked", "block_ends", "retired", "seen", "approved", "approval"]},
+        ),
         (
             "MCP server",
             {

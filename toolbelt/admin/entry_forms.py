@@ -10,18 +10,20 @@ import functools
 import hashlib
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.contrib.admin import widgets
 from django.core import exceptions
 from django.db import models as orm
+from django.utils import timezone
 
 from toolbelt.admin import choices, inputs, rows
 from toolbelt.control import writing
 from toolbelt.control.access import tools_config
 from toolbelt.control.catalog import entries
-from toolbelt.core import belts, errors, schema
+from toolbelt.core import belts, errors, grants, schema
 
 if TYPE_CHECKING:
     _Form = forms.ModelForm[Any]
@@ -48,12 +50,15 @@ class EntryForm(_Form):
 
     def __init__(self, data: Any = None, *args: Any, **options: Any) -> None:
         self.changed_keys: list[str] = []
-        row = options.get("instance")
+        row: Any = options.get("instance")
         if data is None and row is not None:
             # Read before the row: a change in between is then shown, and not lost.
             loaded = self._read(str(getattr(row, entries.name_field(self.kind))))
             row.refresh_from_db()
             options["initial"] = {**(options.get("initial") or {}), "as_loaded": loaded}
+        if (ends := getattr(row, "block_ends", None)) is not None and ends <= timezone.now():
+            # Recorded or not, the block has ended. The row is never saved.
+            row.blocked, row.block_ends = False, None
         super().__init__(data, *args, **options)
         for field, names in choices.NAMES.items():
             if field in self.fields:
@@ -89,6 +94,8 @@ class EntryForm(_Form):
         column: Any = self.instance._meta.get_field(key)
         if isinstance(value, orm.Model):
             return str(value)
+        if isinstance(value, datetime):
+            return grants.format_time(value)
         return None if value is None or value == column.get_default() else value
 
     def field_of(self, key: str, subpath: str) -> str:

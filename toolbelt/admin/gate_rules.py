@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 
 from toolbelt import models
 from toolbelt.admin import entry_admin, entry_forms, inputs
-from toolbelt.core import agents, catalog, grants
+from toolbelt.core import agents, catalog
 
 _LINES = ("agents", "sub_apps", "tools", "toolkits", "plugins")
 
@@ -26,11 +25,6 @@ class GateRuleForm(entry_forms.EntryForm):
         for name, words in (("kinds", agents.KINDS), ("risks", catalog.DENIED_RISKS)):
             if isinstance(field := self.fields.get(name), inputs.Words):
                 field.choices = [(word, word) for word in words]
-
-    def value(self, key: str) -> Any:
-        """Return the value of a field; a time as it is written."""
-        value = super().value(key)
-        return grants.format_time(value) if isinstance(value, datetime) else value
 
 
 @admin.register(models.GateRule)

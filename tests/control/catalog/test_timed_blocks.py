@@ -109,6 +109,15 @@ def test_what_another_block_covers_stays_denied(operator: writing.Write) -> None
         assert "git__log" not in active()
 
 
+def test_a_switch_that_was_turned_off_meanwhile_stays_off_after_the_end(operator: writing.Write) -> None:
+    blocking.set_blocked(operator, "plugin", "git", True, ends=TWO)
+    switches.flip(operator, "bob", "reading", False)
+    assert explain.why(RequestKey("bob"), "git__log").decision.code == "blocked"
+    with clock.stopped(TWO):
+        assert explain.why(RequestKey("bob"), "git__log").decision.code == "switch-off"
+        assert isinstance(gate.admit(RequestKey("bob"), "git__log", {}), admitting.Refusal)
+
+
 def test_an_end_in_the_past_is_refused_and_blocks_nothing(operator: writing.Write) -> None:
     with pytest.raises(errors.Invalid) as refused:
         blocking.set_blocked(operator, "plugin", "git", True, ends=NOON)
