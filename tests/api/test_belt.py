@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from django.core.management import call_command
 
 from tests.api.conftest import BELT, SETUP, Asking, of_operator
 from toolbelt import models
@@ -40,6 +43,22 @@ def test_a_belt_is_exported_as_yaml_if_the_client_prefers_it(olga: Asking) -> No
     assert "Accept" in answer["Vary"]
     assert yaml.safe_load(answer.content) == belts.export()
     assert answer["ETag"] != olga.get("/belt")["ETag"]
+
+
+@pytest.mark.parametrize(("form", "media_type"), [("yaml", YAML), ("json", "application/json")])
+def test_an_export_of_decisions_is_the_text_of_the_command(
+    olga: Asking, form: str, media_type: str, tmp_path: Path
+) -> None:
+    file = tmp_path / f"belt.{form}"
+    call_command("belt", "export", str(file), "--decisions", stdout=io.StringIO())
+    answer = olga.get("/belt?decisions=true", Accept=media_type)
+    assert answer.content == file.read_bytes()
+    assert answer.content != olga.get("/belt", Accept=media_type).content
+    assert answer["ETag"] != olga.get("/belt", Accept=media_type)["ETag"]
+    known = {"Accept": media_type, "If-None-Match": answer["ETag"]}
+    assert olga.get("/belt?decisions=true", **known).status_code == 304
+    imported = put(olga, answer.content.decode(), media_type, **{"If-Match": answer["ETag"]})
+    assert (imported.status_code, imported.json()["changed"]) == (200, 0)
 
 
 def test_an_unchanged_belt_is_not_sent_again(olga: Asking) -> None:

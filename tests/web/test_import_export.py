@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import yaml
 from django.contrib.auth import get_user_model
 from django.contrib.auth import models as auth
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
 from django.test import Client
 
 from tests.core import test_adoption as examples
@@ -72,6 +75,24 @@ def test_a_belt_is_exported_whole_or_by_section(importer: Client) -> None:
     part = importer.get("/belt/export/", {"section": ["agents", "toolkits"], "form": "json"})
     assert list(json.loads(part.content)) == ["toolkits", "agents"]
     assert importer.get("/belt/export/", {"section": "nonsense"}).status_code == 200
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_an_export_of_decisions_is_the_text_of_the_command(
+    importer: Client, form: str, tmp_path: Path
+) -> None:
+    # As its server lists it: its texts are not decided.
+    models.Tool.objects.filter(key="github__issue_read").update(
+        approved="sha256:" + "0" * 64, description="Reads."
+    )
+    file = tmp_path / f"belt.{form}"
+    call_command("belt", "export", str(file), "--decisions", stdout=io.StringIO())
+    whole = importer.get("/belt/export/", {"form": form})
+    decisions = importer.get("/belt/export/", {"form": form, "decisions": "on"})
+    assert decisions.content == file.read_bytes() != whole.content
+    assert decisions.headers["Content-Disposition"].endswith(f'-decisions.{form}"')
+    part = importer.get("/belt/export/", {"form": "json", "decisions": "on", "section": "agents"})
+    assert list(json.loads(part.content)) == ["agents"]
 
 
 def test_exporting_plugins_requires_permission(viewer: Client) -> None:

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 
 from toolbelt.api import auth, bodies, entry_schemas, names, preconditions, problems
 from toolbelt.control.catalog import entries
-from toolbelt.control.config import belt_texts, belts
+from toolbelt.control.config import belt_decisions, belt_texts, belts
 from toolbelt.control.people import rights
 from toolbelt.core import errors
 
@@ -19,6 +19,18 @@ router = ninja.Router(tags=["belt"])
 JSON, YAML = "application/json", "application/yaml"
 _FORMATS: dict[str, belt_texts.Form] = {JSON: "json", YAML: "yaml"}
 _JSON_CONTENT = {JSON: {"schema": entry_schemas.belt_schema()}}
+
+
+class ExportQuery(ninja.Schema):
+    """The parameters of an export."""
+
+    decisions: Annotated[
+        bool,
+        pydantic.Field(
+            description="Only what was decided, without the texts and schemas that servers, programs and code state:"
+            " `toolbelt belt export --decisions`."
+        ),
+    ] = False
 
 
 class ImportQuery(names.ConfirmQuery):
@@ -60,18 +72,23 @@ class ImportResult(ninja.Schema):
     response={200: entry_schemas.Entry, 304: None},
     openapi_extra={"responses": {200: {"content": {**_JSON_CONTENT, YAML: {"schema": {"type": "string"}}}}}},
 )
-def export_belt(request: HttpRequest) -> Any:
+def export_belt(request: HttpRequest, query: ninja.Query[ExportQuery]) -> Any:
     """Export the whole configuration, as JSON, or as YAML if the Accept header prefers it.
 
     A belt contains no sessions or tokens, and `[withheld]` in place of a secret in options.
     """
     media_type = request.get_preferred_type([JSON, YAML]) or JSON
-    revision, document = belts.export_with_revision()
-    current = _tag(revision, media_type)
+    read, write = (
+        (belt_decisions.export, belt_texts.write_decisions)
+        if query.decisions
+        else (belts.export, belt_texts.write)
+    )
+    revision, document = belts.with_revision(read)
+    current = _tag(revision, media_type, decisions=query.decisions)
     headers = {"ETag": current, "Cache-Control": preconditions.CACHE_CONTROL, "Vary": "Accept"}
     if preconditions.is_known(request, current):
         return HttpResponse(status=304, headers=headers)
-    text = belt_texts.write(document, _FORMATS[media_type])
+    text = write(document, _FORMATS[media_type])
     return HttpResponse(text, content_type=media_type, headers=headers)
 
 
@@ -97,15 +114,15 @@ def import_belt(request: HttpRequest, query: ninja.Query[ImportQuery]) -> Any:
     if query.dry_run:
         return {"written": False, **_result(belts.preview(auth.write(request), document))}
     revision = belts.revision()
-    tags = [_tag(revision, media_type) for media_type in _FORMATS]
+    tags = [_tag(revision, form, decisions=decisions) for form in _FORMATS for decisions in (False, True)]
     with preconditions.checked(request, revision, *tags) as expected_revision:
         write = auth.write(request, reason=query.reason, confirm=query.confirm)
         result = belts.import_(write, document, was=expected_revision)
     return {"written": True, **_result(result)}
 
 
-def _tag(revision: int, media_type: str) -> str:
-    return f'"{revision}-{_FORMATS[media_type]}"'
+def _tag(revision: int, media_type: str, *, decisions: bool) -> str:
+    return f'"{revision}-{_FORMATS[media_type]}{"-decisions" if decisions else ""}"'
 
 
 def _read(request: HttpRequest) -> dict[str, Any]:

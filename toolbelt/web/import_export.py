@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from toolbelt import conf
 from toolbelt.control import undo as undoing
 from toolbelt.control.catalog import entries
-from toolbelt.control.config import adopting, belt_effects, belt_texts, belts, drift
+from toolbelt.control.config import adopting, belt_decisions, belt_effects, belt_texts, belts, drift
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
@@ -44,9 +44,10 @@ class Import(kit.Change):
 
 
 class Export(forms.Form):
-    """The sections to export, and the format."""
+    """The sections to export, whether only their decisions, and the format."""
 
     section = fields.Names(required=False)
+    decisions = forms.BooleanField(required=False)
     form = forms.ChoiceField(required=False, choices=[("yaml", "yaml"), ("json", "json")])
 
 
@@ -65,8 +66,11 @@ def export(request: http.Request) -> HttpResponse:
     if not set(sections) <= set(allowed):
         raise PermissionDenied
     kind: belt_texts.Form = "json" if criteria["form"] == "json" else "yaml"
-    text = belt_texts.write(belts.export_sections(sections), kind)
-    name = f"belt-{timezone.localdate():%Y-%m-%d}.{kind}"
+    only = bool(criteria["decisions"])
+    exported = belt_decisions.export() if only else belts.export()
+    document = {name: entries_ for name, entries_ in exported.items() if name in sections}
+    text = belt_texts.write_decisions(document, kind) if only else belt_texts.write(document, kind)
+    name = f"belt-{timezone.localdate():%Y-%m-%d}{'-decisions' if only else ''}.{kind}"
     return HttpResponse(
         text,
         content_type=f"application/{kind}; charset=utf-8",

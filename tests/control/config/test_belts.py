@@ -113,7 +113,7 @@ def test_an_export_is_the_state_of_its_revision(
         return exported
 
     monkeypatch.setattr(belts, "export", export_then_flip)
-    number, document = belts.export_with_revision()
+    number, document = belts.with_revision(belts.export)
     assert (number, document) == (belts.revision(), belts.export())
 
 

@@ -98,16 +98,11 @@ def export() -> dict[str, Any]:
     }
 
 
-def export_sections(sections: Collection[str]) -> dict[str, Any]:
-    """Return these sections of the configuration, in the order of a belt."""
-    return {name: entries_ for name, entries_ in export().items() if name in sections}
-
-
-def export_with_revision() -> tuple[int, dict[str, Any]]:
-    """Return the whole configuration with its revision."""
-    number, document = revision(), export()
+def with_revision(read: Callable[[], dict[str, Any]]) -> tuple[int, dict[str, Any]]:
+    """Return what an export reads, with the revision that it is of."""
+    number, document = revision(), read()
     while (now := revision()) != number:
-        number, document = now, export()
+        number, document = now, read()
     return number, document
 
 
