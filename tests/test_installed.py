@@ -286,6 +286,8 @@ def _init(installation: Installation, **environment: str) -> None:
     # The printed command works with an unusual directory and command.
     home = installation.home / "data"
     assert f"  Serve      TOOLBELT_HOME={home} {installation.command} serve\n" in made.stdout
+    [guide] = re.findall("  Guide      (.+)\n", made.stdout)
+    assert Path(guide).is_file()
     # Only the owner can read the settings and a SQLite database.
     assert (installation.home / "data").stat().st_mode & 0o077 == 0
     assert (installation.home / "data/.env").stat().st_mode & 0o077 == 0

@@ -233,7 +233,8 @@ def init(arguments: Sequence[str]) -> None:
     database = re.sub("//.*@", "//", options.database_url)
     print(f"\n  Settings   {file}\n  Database   {database}")  # noqa: T201
     print(f"  Login      {options.operator}" + ("" if options.password else f", password {password}"))  # noqa: T201
-    print(f"  Serve      {_shown_command()} serve\n")  # noqa: T201
+    print(f"  Serve      {_shown_command()} serve")  # noqa: T201
+    print(f"  Guide      {locations.document('first-hour.md')}\n")  # noqa: T201
 
 
 def _shown_command() -> str:

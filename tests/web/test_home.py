@@ -67,6 +67,7 @@ def test_an_empty_installation_shows_the_first_steps_and_the_demo(admin_client: 
 def test_the_first_steps_are_those_of_the_first_hour(admin_client: Client) -> None:
     steps = [f"{number}. {title}" for number, title in enumerate(first_steps(admin_client), 1)]
     page = pages.ROOT / "docs/first-hour.md"
+    assert 'href="/help/documents/first-hour.md"' in admin_client.get("/").content.decode()
     assert steps == re.findall(r"^## (\d\. .+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
 
 

@@ -242,7 +242,7 @@ class _Page(pieces.Page):
 
 
 def _title(section: str) -> str:
-    return section.replace("_", "-").capitalize()
+    return "Rules" if section == "gate_rules" else section.replace("_", "-").capitalize()
 
 
 def _megabytes(count: int) -> str:
