@@ -15,6 +15,7 @@ from toolbelt.control import writing
 from toolbelt.control.access import switches, tools_config
 from toolbelt.control.catalog import entries
 from toolbelt.control.reports import queries
+from toolbelt.store import revisions
 
 NIGHT = writing.by("nora", via="screen")
 
@@ -58,6 +59,7 @@ def test_a_change_is_returned_with_all_fields(olga: Asking, changed: list[int]) 
     assert olga.get(f"/changes/{changed[0]}").json() == listed
     at = dt.datetime.fromisoformat(listed.pop("at"))
     assert abs(timezone.now() - at) < dt.timedelta(minutes=5)
+    assert 0 < listed.pop("revision") <= revisions.number()
     assert listed == {
         "id": changed[0],
         "actor": "nora",
@@ -74,6 +76,7 @@ def test_a_change_is_returned_with_all_fields(olga: Asking, changed: list[int]) 
         "batch": None,
         "undoes": None,
         "undone": None,
+        "unlogged": None,
     }
 
 

@@ -26,6 +26,7 @@ from tests import breaking
 from tests.runtime.connected import stopped as stopped
 from toolbelt import models
 from toolbelt.control import writing
+from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.doctor import database, machine
 from toolbelt.control.people import tokens, users
@@ -139,6 +140,11 @@ def an_old_database_server(settings: Any, patch: pytest.MonkeyPatch, path: Path)
 def a_clock_that_was_set_back(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
     at = timezone.now() + dt.timedelta(days=1)
     models.AuditEntry.objects.create(at=at, actor="olive", via="command", action="tool.change")
+
+
+def a_write_around_the_log(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
+    entries.create(writing.by("olive", via="screen"), "agent", {"key": "ada"})
+    models.Agent.objects.filter(key="ada").update(role="x")
 
 
 def changes_that_other_processes_do_not_see(settings: Any, patch: pytest.MonkeyPatch, path: Path) -> None:
@@ -338,8 +344,13 @@ FAULTS: list[tuple[Callable[..., None], str, str]] = [
     (a_server_that_exits, "server-not-responding: The server files does not respond", "mcp refresh files"),
 ]
 
-# Faults that only reduce the quality or speed of the search.
+# What keeps nothing from working: a write that the log misses, and faults of the quality or speed of the search.
 NOTES: list[tuple[Callable[..., None], str, str]] = [
+    (
+        a_write_around_the_log,
+        "written-around-the-log: The agent ada was written without the audit log",
+        "next entry of the audit log",
+    ),
     (vectors_without_their_sentence_model, "sentence-model: ", "or delete the file"),
     (vectors_that_cannot_be_written, "search-vectors: ", "or delete it"),
 ]

@@ -42,6 +42,8 @@ class AuditEntryAdmin(_Admin):
         "was",
         "became",
         "reason",
+        "revision",
+        "unlogged",
     ]
     list_filter = [
         "via",

@@ -65,6 +65,17 @@ class UndoneBy(ninja.Schema):
     at: dt.datetime
 
 
+class Unlogged(ninja.Schema):
+    """What was written without the audit log."""
+
+    since: Annotated[int, pydantic.Field(description="The revision after which it was written.")]
+    catalog: Annotated[bool, pydantic.Field(description="Whether anything but agents was written.")]
+    agents: Annotated[
+        list[str],
+        pydantic.Field(description="The agents that were written. Empty without `catalog`: one was deleted."),
+    ]
+
+
 class RecordedChange(ninja.Schema):
     """A change in the audit log."""
 
@@ -95,6 +106,18 @@ class RecordedChange(ninja.Schema):
     ]
     undoes: Annotated[int | None, pydantic.Field(description="The id of the change that this change undid.")]
     undone: Annotated[UndoneBy | None, pydantic.Field(description="The change that undid this change.")]
+    revision: Annotated[
+        int | None,
+        pydantic.Field(
+            description="The revision of the configuration with this change; null if it was not recorded yet."
+        ),
+    ]
+    unlogged: Annotated[
+        Unlogged | None,
+        pydantic.Field(
+            description="What was written without the audit log before this change, by SQL for example."
+        ),
+    ]
 
 
 class UndoRequest(schemas.Body):

@@ -128,8 +128,7 @@ def begin() -> Iterator[None]:
     """Run the block in the one transaction of a change. Writers of configuration run one after the other, so that what
     a writer compares cannot change meanwhile, and revision numbers have the order of the commits.
     """
-    with transaction.atomic():
-        revisions.lock()
+    with transaction.atomic(), revisions.writing():
         transaction.on_commit(commits.committed)
         yield
 
@@ -138,8 +137,8 @@ def begin() -> Iterator[None]:
 def dry_run() -> Iterator[None]:
     """Run the block as one transaction that is rolled back: nothing that it writes stays."""
     with transaction.atomic():
-        revisions.lock()
-        yield
+        with revisions.writing():
+            yield
         transaction.set_rollback(True)
 
 

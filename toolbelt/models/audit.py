@@ -89,6 +89,17 @@ class AuditEntry(models.Model):
         related_name="undone_by",
         help_text="The entry that this one undid.",
     )
+    revision = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="The number of the last write of configuration, with this change. Empty: it was not recorded yet.",
+    )
+    unlogged = fields.JSONText(
+        null=True,
+        blank=True,
+        help_text="What was written without the log before this change: the revision since which, whether the catalog"
+        " was written, and the agents that were. Empty: nothing.",
+    )
 
     objects = Entries.as_manager()
 

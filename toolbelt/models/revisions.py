@@ -22,6 +22,11 @@ class Revision(models.Model):
     catalog_stamp = models.CharField(
         max_length=36, blank=True, help_text="A random identifier of the catalog's state."
     )
+    # With a default in the database, because its triggers insert the row.
+    logged = models.BigIntegerField(
+        db_default=0,
+        help_text="The number of the last write that Toolbelt made itself, with its audit log. 0: none yet.",
+    )
 
     class Meta:
         constraints = [models.CheckConstraint(condition=models.Q(id=1), name="revision_is_one_row")]

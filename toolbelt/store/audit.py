@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict, Unpack, cast
 
 from django.db import models as orm
-from django.utils import timezone
 
 from toolbelt import models
 from toolbelt.core import belts, facts
+from toolbelt.store import clock, revisions
 
 _BATCH_SIZE = 200
 # How many changes are searched for the author of a field's value.
@@ -45,6 +45,8 @@ class Entry:
     ``undoes`` is the id of the entry that this one undid; ``undone`` the latest one that undid this one.
     ``of_several``: its ``batch`` has other entries as well. ``asked_by`` is who asked for an observation.
     ``members`` are the subjects of the entries that this one stands for (see :func:`page`); none if only for itself.
+    ``revision`` is the number of the last write, including this change; None in entries that are older than the column.
+    ``unlogged`` is what was written without the log before it (see :func:`toolbelt.store.revisions.find_unlogged`).
     """
 
     id: int
@@ -65,6 +67,8 @@ class Entry:
     actor_kind: facts.ActorKind = "person"
     asked_by: str = ""
     members: tuple[str, ...] = ()
+    revision: int | None = None
+    unlogged: Mapping[str, Any] | None = None
 
     @property
     def is_fact(self) -> bool:
@@ -128,8 +132,9 @@ def record(
     asked_by: str = "",
 ) -> int:
     """Add an entry to the log, in the caller's transaction; return its id."""
+    revision, unlogged = revisions.note_entry()
     return models.AuditEntry.objects.create(
-        at=_moment.get() or timezone.now(),
+        at=_moment.get() or clock.now(),
         actor=actor,
         via=via,
         action=action,
@@ -144,6 +149,8 @@ def record(
         undoes_id=undoes,
         actor_kind=actor_kind,
         asked_by=asked_by,
+        revision=revision,
+        unlogged=unlogged,
     ).pk
 
 
@@ -159,10 +166,14 @@ def record_all(
     asked_by: str = "",
 ) -> None:
     """Add an entry for each change (action, subject, before, after) of one step, in a few statements."""
+    changes = list(changes)
+    if not changes:
+        return
+    revision, unlogged = revisions.note_entry()
     models.AuditEntry.objects.bulk_create(
         [
             models.AuditEntry(
-                at=_moment.get() or timezone.now(),
+                at=_moment.get() or clock.now(),
                 actor=actor,
                 via=via,
                 action=action,
@@ -174,8 +185,10 @@ def record_all(
                 batch=batch,
                 actor_kind=actor_kind,
                 asked_by=asked_by,
+                revision=revision,
+                unlogged=None if place else unlogged,
             )
-            for action, subject, before, after in changes
+            for place, (action, subject, before, after) in enumerate(changes)
         ],
         batch_size=_BATCH_SIZE,
     )
@@ -441,6 +454,8 @@ def _entries(rows: orm.QuerySet[models.AuditEntry]) -> tuple[Entry, ...]:
             of_several=row.of_several,
             actor_kind=cast("facts.ActorKind", row.actor_kind),
             asked_by=row.asked_by,
+            revision=row.revision,
+            unlogged=row.unlogged,
         )
         for row in matching
     )

@@ -1,14 +1,22 @@
-"""The revision of the configuration, and the lock of its writers."""
+"""The revision of the configuration, the lock of its writers, and the check that the audit log has every write.
+
+Triggers move the number with every write, whoever makes it. When a writer of ours takes the lock, the number must be
+the one that the writer before left: if it is not, somebody wrote around the log, and the next entry says so.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from django.apps import AppConfig, apps
 from django.core import checks
-from django.db import connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import models as orm
 from django.db.models import signals
 
 from toolbelt import conf, models
@@ -16,8 +24,96 @@ from toolbelt.core import errors
 from toolbelt.store import triggers
 
 
-def lock() -> None:
-    """Serialize writers of configuration; the lock is held until the transaction ends.
+@dataclass(slots=True)
+class _Write:
+    """A write that runs. ``unlogged`` is what was written around the log before it, until an entry notes it;
+    ``has_entry``: it has one.
+    """
+
+    unlogged: Mapping[str, Any] | None
+    has_entry: bool = False
+
+
+_running: contextvars.ContextVar[_Write | None] = contextvars.ContextVar("write", default=None)
+
+
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """Serialize writers of configuration as :func:`lock` does, and count what the block writes as logged."""
+    outer = _running.get()
+    if outer is not None:
+        unlogged = outer.unlogged
+        try:
+            lock()
+            yield
+        except BaseException:
+            # The entry that noted it is rolled back.
+            outer.unlogged = unlogged
+            raise
+        return
+    write = _Write(_unlogged(lock()))
+    token = _running.set(write)
+    try:
+        yield
+    finally:
+        _running.reset(token)
+    if write.unlogged is not None:
+        return
+    if write.has_entry:
+        models.Revision.objects.update(logged=orm.F("number"))
+    else:
+        account()
+
+
+def note_entry() -> tuple[int, Mapping[str, Any] | None]:
+    """Return the number of the last write, and what was written around the log before this write, for the one entry
+    that notes it; None: nothing.
+    """
+    write, unlogged = _running.get(), None
+    if write is not None:
+        write.has_entry = True
+        unlogged, write.unlogged = write.unlogged, None
+    return number(), unlogged
+
+
+def find_unlogged() -> Mapping[str, Any] | None:
+    """Return what was written around the log since the last entry; None: nothing.
+
+    That is the number of the last write before it (``since``), whether it changed the catalog, and the ``agents`` that
+    it changed. If neither, an agent was deleted.
+    """
+    row = models.Revision.objects.filter(pk=models.Revision.THE_ONE).first()
+    return None if row is None else _unlogged(row)
+
+
+def account(using: str = DEFAULT_DB_ALIAS) -> None:
+    """Count everything that was written until now as logged."""
+    behind = models.Revision.objects.using(using).exclude(logged=orm.F("number"))
+    # An update without rows would be announced to other processes, too.
+    if behind.exists():
+        behind.update(logged=orm.F("number"))
+
+
+@contextlib.contextmanager
+def moving_on(using: str) -> Iterator[None]:
+    """Count what the block writes as logged, if everything before it is."""
+    is_whole = not models.Revision.objects.using(using).exclude(logged=orm.F("number")).exists()
+    yield
+    if is_whole:
+        account(using)
+
+
+def _unlogged(row: models.Revision) -> dict[str, Any] | None:
+    # The log of a new installation begins with what it has.
+    if row.logged in (0, row.number):
+        return None
+    moved = models.AgentRevision.objects.filter(number__gt=row.logged).values("agent_id")
+    agents = models.Agent.objects.filter(pk__in=moved).order_by("key").values_list("key", flat=True)
+    return {"since": row.logged, "catalog": row.catalog_number > row.logged, "agents": list(agents)}
+
+
+def lock() -> models.Revision:
+    """Serialize writers of configuration until the transaction ends; return the revision.
 
     SQLite took its write lock when the transaction began (``transaction_mode``: IMMEDIATE).
     """
@@ -26,9 +122,11 @@ def lock() -> None:
             "The lock lasts until the transaction ends: open one first."
         )
     locked = models.Revision.objects.select_for_update().filter(pk=models.Revision.THE_ONE)
-    if locked.first() is None:
-        models.Revision.objects.bulk_create([models.Revision()], ignore_conflicts=True)
-        locked.get()
+    row = locked.first()
+    if row is None:
+        models.Revision.objects.bulk_create([models.Revision(logged=0)], ignore_conflicts=True)
+        row = locked.get()
+    return row
 
 
 def number() -> int:
@@ -82,8 +180,20 @@ def _before_migrating(using: str, plan: Sequence[tuple[Any, bool]] = (), **optio
         triggers.remove(connections[using])
 
 
-def _after_migrating(using: str, **options: Any) -> None:
-    triggers.install(connections[using])
+def _after_migrating(using: str, plan: Sequence[tuple[Any, bool]] = (), **options: Any) -> None:
+    is_ours = any(migration.app_label == "toolbelt" for migration, _ in plan)
+    # The installation of triggers writes, but changes nothing. An older migration may have no column for that.
+    with moving_on(using) if is_ours and _has_column(using) else contextlib.nullcontext():
+        triggers.install(connections[using])
+
+
+def _has_column(using: str) -> bool:
+    connection_, table = connections[using], models.Revision._meta.db_table
+    with connection_.cursor() as cursor:
+        if table not in connection_.introspection.table_names(cursor):
+            return False
+        columns = connection_.introspection.get_table_description(cursor, table)
+    return any(column.name == "logged" for column in columns)
 
 
 def _before_saving(

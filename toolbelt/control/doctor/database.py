@@ -15,8 +15,9 @@ from django.utils import timezone
 
 from toolbelt import conf, models
 from toolbelt.control.doctor import findings
+from toolbelt.control.reports import audit_serializer
 from toolbelt.core import texts
-from toolbelt.store import faults
+from toolbelt.store import faults, revisions
 from toolbelt.store.state_probe import postgresql
 
 # JSON functions, which columns are checked with, are always part of SQLite from this version on.
@@ -85,6 +86,24 @@ def examine() -> Iterator[findings.Finding]:
     else:
         yield from _notifications()
     yield from _clock()
+    yield from _unlogged()
+
+
+def _unlogged() -> Iterator[findings.Finding]:
+    try:
+        unlogged = revisions.find_unlogged()
+    except db.Error:
+        # The migrations are pending, which is a finding of its own.
+        return
+    if unlogged is not None:
+        words = audit_serializer.unlogged_words(unlogged)
+        yield findings.Finding(
+            level="note",
+            code="written-around-the-log",
+            message=f"{words[0].upper()}{words[1:]}, by SQL or loaddata for example: what it was before is unknown.",
+            way_out="Nothing has to be done: the next entry of the audit log states it. Change the configuration with"
+            " Toolbelt's pages, API and commands, which record what they change.",
+        )
 
 
 def _version() -> Iterator[findings.Finding]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.control.reports import queries
+from toolbelt.core import texts
 
 FIELDS = (
     "id",
@@ -23,6 +25,8 @@ FIELDS = (
     "batch",
     "undoes",
     "undone",
+    "revision",
+    "unlogged",
 )
 
 
@@ -48,4 +52,17 @@ def serialize(entry: queries.Entry, *, is_open: bool) -> dict[str, Any]:
         "batch": entry.batch,
         "undoes": entry.undoes,
         "undone": undone and {"id": undone.id, "actor": undone.actor, "at": undone.at},
+        "revision": entry.revision,
+        "unlogged": entry.unlogged,
     }
+
+
+def unlogged_words(unlogged: Mapping[str, Any]) -> str:
+    """Return in words what was written without the log (see :func:`toolbelt.store.revisions.find_unlogged`)."""
+    agents, number = unlogged["agents"], len(unlogged["agents"])
+    written = ["the catalog"] if unlogged["catalog"] else []
+    if agents:
+        written.append(f"the agent{'s' if number > 1 else ''} {texts.listing(agents, 3)}")
+    verb = "were" if len(written) > 1 or number > 1 else "was"
+    what = " and ".join(written) or "an agent that no longer exists"
+    return f"{what} {verb} written without the audit log, after revision {unlogged['since']}"

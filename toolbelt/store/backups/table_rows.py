@@ -19,7 +19,7 @@ from django.db.models.functions import Cast
 
 from toolbelt import models
 from toolbelt.models.fields import JSONText
-from toolbelt.store import triggers
+from toolbelt.store import revisions, triggers
 
 FILE_ALIAS = "toolbelt_backup"
 _BATCH = 500
@@ -61,7 +61,7 @@ def copy(source: str, target: str) -> None:
 
 def move_on(alias: str, after: int) -> None:
     """Let everything count as changed, with a higher number than ``after`` and than the database had."""
-    with transaction.atomic(using=alias):
+    with transaction.atomic(using=alias), revisions.moving_on(alias):
         triggers.remove(connections[alias])
         models.Revision.objects.using(alias).filter(number__lt=after).update(number=after)
         triggers.install(connections[alias])

@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import blocking
 from toolbelt.control.people import rights
-from toolbelt.control.reports import queries
+from toolbelt.control.reports import audit_serializer, queries
 from toolbelt.core import catalog, facts, grants, tool_versions
 from toolbelt.web.kit import differences, pieces, texts, titles, words
 
@@ -204,6 +204,7 @@ class Line(pieces.View):
         self.by_itself = _is_about_itself(entry)
         self.asked_by = actor(entry.asked_by)
         self.asked = "declared" if entry.asked_by.startswith("agent:") else "asked"
+        self.unlogged = audit_serializer.unlogged_words(entry.unlogged) if entry.unlogged else ""
         self.is_fact = entry.is_fact
         self.members = entry.members
         self.members_of = _members_of(entry, stored)
