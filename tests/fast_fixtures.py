@@ -25,7 +25,7 @@ from django.test import Client
 from pytest_django import DjangoDbBlocker
 
 from toolbelt import models
-from toolbelt.store import snapshots
+from toolbelt.store import revisions, snapshots
 
 # Tables that only triggers write to.
 _BY_TRIGGERS = {models.Revision, models.AgentRevision}
@@ -59,6 +59,8 @@ def stored(name: str, store: Callable[[], Stored]) -> Stored:
         # Rows with explicit IDs do not advance PostgreSQL's sequences, and a flush may have reset these.
         for statement in connection.ops.sequence_reset_sql(no_style(), _models()):
             cursor.execute(statement)
+    # They are as if they had been written through control.
+    revisions.account()
     return cast("Stored", returned)
 
 

@@ -45,7 +45,10 @@ def events() -> list[tuple[Any, ...]]:
     calls = models.CallRecord.objects.order_by("id")
     return [
         *changes.values_list("at", "actor", "via", "action", "subject_key", "key", "reason"),
-        *calls.values_list("at", "agent", "tool", "outcome", "duration_ms", "session"),
+        # How long a refusal takes is measured.
+        *calls.values_list(
+            "at", "agent", "tool", "outcome", "reason", "result_bytes", "arguments_digest", "session"
+        ),
     ]
 
 
@@ -68,6 +71,26 @@ def test_a_month_has_several_people_actions_and_outcomes(small: None) -> None:
     assert not [event for event in events() if not first < event[0] < NOW]
     answers = models.ContextUse.objects.values_list("answers", flat=True)
     assert sum(answers) == made.calls
+
+
+def test_every_call_is_decided_by_what_is_configured_at_its_time(small: None) -> None:
+    models.Agent.objects.filter(key="kiosk").update(loadout="", subagent_kinds=["explore"])
+    make()
+    calls, log = models.CallRecord.objects, models.AuditEntry.objects
+    assert not calls.filter(revision=None).exists()
+    assert not log.filter(revision=None).exists()
+    assert calls.filter(dispatched=True).exists()
+    assert calls.filter(subagent="explore").exists()
+    assert calls.filter(tool="load_tools", outcome="ok").exists()
+    assert calls.filter(reason="loaded", state__in=models.SessionState.objects.values("digest")).exists()
+    # A call that a switch denies is made between the two changes of the switch.
+    denied = calls.filter(reason="switch-off").first()
+    assert denied is not None
+    before = log.filter(subject_key=denied.agent, revision__lte=denied.revision).latest("revision")
+    assert before.after is False
+    assert before.at <= denied.at
+    after = log.filter(subject_key=denied.agent, revision__gt=denied.revision).earliest("revision")
+    assert after.at >= denied.at
 
 
 def test_a_month_keeps_the_configuration_and_has_changes_to_undo_today(small: None) -> None:

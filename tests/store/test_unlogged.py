@@ -31,7 +31,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
 @pytest.fixture
 def stored(db: None) -> None:
     fast_fixtures.stored("unlogged", lambda: belts.import_(WRITE, BELT))
-    revisions.account()
 
 
 def flip(on: bool | None = True, agent: str = "ada") -> audit.Entry:
@@ -126,7 +125,6 @@ def test_a_rolled_back_write_was_none() -> None:
 
 def test_a_new_installation_begins_with_what_it_has(db: None) -> None:
     models.AuditEntry.objects.all()._raw_delete(connection.alias)
-    models.Revision.objects.update(logged=0)
     around_the_log("UPDATE toolbelt_tool SET title = 'x'")()
     assert revisions.find_unlogged() is None
     assert flip().unlogged is None

@@ -12,11 +12,12 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 from django.db import transaction
 
 from toolbelt.core import effects, errors, facts
-from toolbelt.store import audit, commits, revisions
+from toolbelt.store import audit, clock, commits, revisions
 
 Via = Literal["screen", "admin", "api", "command", "import", "mcp", "system"]
 
-dated = audit.dated
+# Writes within the block are made at its time: for a generated history.
+at = clock.stopped
 
 
 class _Any:

@@ -1,7 +1,8 @@
 """Generation of a month of activity for the demo: changes by several people, and tool calls by its agents.
 
-Everything follows from a seed. Changes are made through the same functions as operators' changes, at generated times,
-and each is undone before the next, so that the configuration stays the same.
+Everything follows from a seed, and happens in its order, while the clock shows its time: changes are made through the
+same functions as operators' changes, and calls pass the gate, which decides by what is configured then. Each change is
+taken back before the next, so that the configuration stays the same.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import random
-import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,11 @@ from django.utils import timezone
 from toolbelt import conf
 from toolbelt.control import undo, writing
 from toolbelt.control.access import access_index, switches
-from toolbelt.control.agents import agents
+from toolbelt.control.agents import agents, session_changes
 from toolbelt.control.catalog import blocking
 from toolbelt.control.reports import context_saved, queries, usage
 from toolbelt.core import errors, loadouts
+from toolbelt.management import demo_calls
 from toolbelt.runtime import surfaces
 from toolbelt.runtime.records import context_use
 
@@ -36,6 +37,7 @@ AGENTS = frozenset(
     }
 )
 CHANGES_TODAY = 5
+SESSION_AGE = dt.timedelta(days=2)
 
 _PEOPLE = (
     writing.by("olive", via="screen"),
@@ -50,14 +52,6 @@ _REASONS: Mapping[str, Sequence[str]] = {
     "stop": ("The server answers with errors.", "Incident: wrong data was written."),
 }
 _REASONS_BACK = ("The trial has ended.", "Works without it.", "Back to normal.", "Done.", "")
-
-_FAILURES = (
-    ("tool-failed", "The server answered 502."),
-    ("tool-failed", "Rate limit exceeded, try again in 40 s."),
-    ("timed-out", "No answer within 30 s."),
-)
-# How likely a call is at each hour.
-_HOURS = (1, 1, 1, 1, 1, 2, 4, 8, 14, 18, 19, 18, 13, 16, 19, 19, 17, 13, 8, 6, 5, 4, 2, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +76,22 @@ def make(*, days: int, size: int, seed: int, force: bool = False, now: dt.dateti
         today = timezone.localtime(now).date()
         dates = [today - dt.timedelta(days=back) for back in reversed(range(days))]
         midnights = [timezone.make_aware(dt.datetime.combine(date, dt.time.min)) for date in dates]
-        changes = sum(
-            _change_and_take_back(index, dice, begin, end, is_today=begin >= midnights[-1])
+        changes = [
+            (begin, end, _plan_change(index, dice, is_today=begin >= midnights[-1]))
             for begin, end in _change_times(dice, midnights, now)
-        )
-        calls = sorted(
-            _calls(index, dice, midnights, now, size), key=lambda call: (call["at"], call["agent"])
-        )
+        ]
+        calls = list(demo_calls.plan(index, dice, midnights, now, size))
+        events: list[tuple[dt.datetime, Callable[[], object]]] = [(call.at, call.make) for call in calls]
+        for begin, end, change in changes:
+            events += [(begin, change.begin), (end, change.end)]
+        for at, happen in sorted(events, key=lambda event: event[0]):
+            with writing.at(at):
+                happen()
         context_saved.add_all(_context_use(calls))
-        return Activity(changes=changes, calls=usage.record_all(calls))
+        with writing.at(now):
+            # As the command that runs every night does.
+            session_changes.prune(SESSION_AGE)
+        return Activity(changes=sum(change.count for _, _, change in changes), calls=len(calls))
 
 
 def _refuse_real_data(keys: set[str]) -> None:
@@ -122,36 +123,56 @@ def _change_times(
         yield from zip(times[::2], times[1::2], strict=True)
 
 
-def _change_and_take_back(
-    index: access_index.AccessIndex,
-    dice: random.Random,
-    begin: dt.datetime,
-    end: dt.datetime,
-    *,
-    is_today: bool,
-) -> int:
-    """Make a change and undo it. Return the number of changes: two, or none if a rule forbids the change."""
+@dataclass(slots=True, kw_only=True)
+class _Change:
+    """A change that is made at one time, by ``first``, and taken back at a later one, by ``second``.
+
+    ``make`` and ``revert`` write it; ``entry`` is its audit entry once it is made, and ``count`` the number of changes.
+    """
+
+    make: Callable[[writing.Write], writing.Change]
+    revert: Callable[[writing.Write], writing.Change]
+    first: writing.Write
+    second: writing.Write
+    by_undo: bool
+    entry: int | None = None
+    count: int = 0
+
+    def begin(self) -> None:
+        """Make the change, unless a rule forbids it or its reversal."""
+        try:
+            # A budget may not let it be taken back.
+            with transaction.atomic():
+                self.make(self.first)
+                self.revert(self.second)
+                transaction.set_rollback(True)
+        except errors.ToolbeltError:
+            return
+        self.entry = self.make(self.first).entry
+        self.count = int(self.entry is not None)
+
+    def end(self) -> None:
+        """Take the change back, if it was made."""
+        if self.entry is None:
+            return
+        if self.by_undo:
+            undo.undo(self.second, self.entry)
+        else:
+            self.revert(self.second)
+        self.count += 1
+
+
+def _plan_change(index: access_index.AccessIndex, dice: random.Random, *, is_today: bool) -> _Change:
     change, field, was, new, kind = _choose(index, dice)
     first, second = dice.choices(_PEOPLE, (6, 4, 2, 2), k=2)
-    # Today's stay, so that there is something to undo.
-    by_undo = not is_today and dice.random() < 0.35
-    reason, reason_back = dice.choice(_REASONS[kind]), dice.choice(_REASONS_BACK)
-    try:
-        with transaction.atomic():
-            with writing.dated(begin):
-                write = first.replace(reason=reason, confirm=True)
-                entry = change(write, **{field: new}, was=was).entry
-            if entry is None:
-                return 0
-            with writing.dated(end):
-                write = second.replace(reason=reason_back, confirm=True)
-                if by_undo:
-                    undo.undo(write, entry)
-                else:
-                    change(write, **{field: was}, was=new)
-    except errors.ToolbeltError:
-        return 0
-    return 2
+    return _Change(
+        make=functools.partial(change, was=was, **{field: new}),
+        revert=functools.partial(change, was=new, **{field: was}),
+        first=first.replace(reason=dice.choice(_REASONS[kind]), confirm=True),
+        second=second.replace(reason=dice.choice(_REASONS_BACK), confirm=True),
+        # Today's stay, so that there is something to undo.
+        by_undo=not is_today and dice.random() < 0.35,
+    )
 
 
 def _choose(
@@ -181,77 +202,10 @@ def _choose(
     return change, "on", was, new, "on" if new else "off"
 
 
-def _calls(
-    index: access_index.AccessIndex,
-    dice: random.Random,
-    midnights: Sequence[dt.datetime],
-    now: dt.datetime,
-    size: int,
-) -> Iterator[dict[str, Any]]:
-    """Yield calls for ``usage.record_all``: more on weekdays and in the daytime, and more from week to week."""
-    accesses = [access for access in index.agents if access.active]
-    if not accesses:
-        return
-    # Each agent uses a few of its tools, and some agents make more calls than others.
-    favourites = [dice.sample(sorted(access.active), min(10, len(access.active))) for access in accesses]
-    weights = [dice.uniform(0.3, 1.7) for _ in accesses]
-    # On one day, the plugin that most agents depend on is down.
-    down_at = midnights[len(midnights) * 2 // 3] if len(midnights) > 3 else None
-    plugins = sorted(index.catalog.tools[tool].plugin for tools in favourites for tool in tools)
-    down = statistics.mode(filter(None, plugins)) if any(plugins) else ""
-    for number, midnight in enumerate(midnights, 1):
-        share = 0.25 if midnight.weekday() > 4 else 1.0
-        count = round(size * share * (0.55 + 0.45 * number / len(midnights)) * dice.uniform(0.8, 1.15))
-        for agent_number in dice.choices(range(len(accesses)), weights, k=count):
-            hour: int = dice.choices(range(24), _HOURS)[0]
-            at = midnight + dt.timedelta(hours=hour, seconds=dice.randrange(3600))
-            tools = favourites[agent_number]
-            tool = tools[min(int(dice.expovariate(0.32)), len(tools) - 1)]
-            call = _call(dice, accesses[agent_number], tool, at, down if midnight == down_at else None)
-            if at < now:
-                yield call
-
-
-def _context_use(calls: Sequence[Mapping[str, Any]]) -> Iterator[context_saved.Use]:
+def _context_use(calls: Sequence[demo_calls.Call]) -> Iterator[context_saved.Use]:
     """Yield what agents were sent if each call came after a request for the surface that its agent has now."""
-    counts = Counter((call["agent"], call["at"].astimezone(dt.UTC).date()) for call in calls)
+    counts = Counter((call.key.agent, call.at.astimezone(dt.UTC).date()) for call in calls)
     tokens = {agent: context_use.count(surfaces.ask(agent)) for agent in {agent for agent, _ in counts}}
     for (agent, day), count in sorted(counts.items()):
         sent, allowed = tokens[agent]
         yield context_saved.Use(agent, day, count, count * sent, count * allowed)
-
-
-def _call(
-    dice: random.Random, access: access_index.AgentAccess, tool: str, at: dt.datetime, down: str | None
-) -> dict[str, Any]:
-    took = max(1, round(dice.lognormvariate(5.4, 1.0)))
-    outcome, error = "ok", ""
-    chance = dice.random()
-    if down and access.catalog.tools[tool].plugin == down and dice.random() < 0.7:
-        outcome, error, took = "tool-unavailable", f"The plugin {down} does not answer.", 0
-    elif chance < 0.02:
-        outcome, error = dice.choice(_FAILURES)
-        took = 30_000 if outcome == "timed-out" else took
-    elif chance < 0.028:
-        outcome, error, took = "invalid-arguments", "limit: 500 is more than 100", 0
-    elif chance < 0.034:
-        tool = dice.choice(("create_pull_request", "send_email", "python"))
-        outcome, error, took = "unknown-tool", f"There is no tool named {tool}.", 0
-    elif chance < 0.046 and (denied := sorted(set(access.catalog.tools) - access.active)):
-        tool = dice.choice(denied)
-        outcome, error, took = "tool-denied", f"{tool} is not allowed here.", 0
-    session = f"chat-{at:%m%d}-{dice.randrange(1, 9)}"
-    stored = access.catalog.tools.get(tool)
-    return {
-        "at": at,
-        "agent": access.agent.key,
-        "session": session,
-        "request_id": f"{session}-{dice.randrange(1, 40)}",
-        "tool": tool,
-        "plugin": stored.plugin if stored else "",
-        "outcome": outcome,
-        "error": error,
-        "duration_ms": took,
-        "arguments_bytes": dice.randrange(12, 700),
-        "result_bytes": int(dice.lognormvariate(7.5, 1.1)) if outcome == "ok" else 0,
-    }

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import django.utils.timezone
 from django.db import migrations, models
 
 import toolbelt.models.fields
@@ -33,6 +34,11 @@ class Migration(migrations.Migration):
             model_name='revision',
             name='logged',
             field=models.BigIntegerField(db_default=0, help_text='The number of the last write that Toolbelt made itself, with its audit log. 0: none yet.'),
+        ),
+        migrations.AlterField(
+            model_name='agentsession',
+            name='changed',
+            field=models.DateTimeField(default=django.utils.timezone.now),
         ),
         migrations.RunPython(begin_the_chain, migrations.RunPython.noop),
     ]

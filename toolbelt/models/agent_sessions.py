@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
 from toolbelt.models import agents, fields, naming
 
@@ -25,7 +26,7 @@ class AgentSession(naming.Named):
         help_text="The names that were loaded and unloaded, and in which request.",
     )
     created = models.DateTimeField(auto_now_add=True)
-    changed = models.DateTimeField(auto_now=True)
+    changed = models.DateTimeField(default=timezone.now)
 
     class Meta:
         ordering = ["agent", "key"]

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from toolbelt import models
 from toolbelt.core import sessions
+from toolbelt.store import clock
 
 _T = TypeVar("_T")
 
@@ -44,7 +45,7 @@ def change(
         )
         answer, updated = apply(value(key, row.loadout, row.state))
         if updated is not None:
-            row.loadout, row.state = updated.loadout, state(updated)
+            row.loadout, row.state, row.changed = updated.loadout, state(updated), clock.now()
             row.save()
         elif is_new:
             # The row was only created for the lock.

@@ -1,4 +1,4 @@
-"""The current time, which tests can stop."""
+"""The current time, which tests can stop, and the generated history of a demo moves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def now() -> dt.datetime:
 
 @contextlib.contextmanager
 def stopped(at: dt.datetime) -> Iterator[None]:
-    """Stop the clock at this time within the block, for all threads of the process. For tests."""
+    """Stop the clock at this time within the block, for all threads of the process. For tests, and for
+    a generated history.
+    """
     global _stopped
     before, _stopped = _stopped, at
     try:

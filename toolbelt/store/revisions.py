@@ -105,7 +105,7 @@ def moving_on(using: str) -> Iterator[None]:
 
 def _unlogged(row: models.Revision) -> dict[str, Any] | None:
     # The log of a new installation begins with what it has.
-    if row.logged in (0, row.number):
+    if row.logged == row.number or not models.AuditEntry.objects.exists():
         return None
     moved = models.AgentRevision.objects.filter(number__gt=row.logged).values("agent_id")
     agents = models.Agent.objects.filter(pk__in=moved).order_by("key").values_list("key", flat=True)

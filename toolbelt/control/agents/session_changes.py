@@ -12,13 +12,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.utils import timezone
-
 from toolbelt.control import writing
 from toolbelt.control.agents import connection_cleanup
 from toolbelt.core import errors, keys, loadouts, sessions
 from toolbelt.store import agent_sessions as rows
-from toolbelt.store import snapshots
+from toolbelt.store import clock, snapshots
 
 StoredSession = rows.StoredSession
 
@@ -148,7 +146,7 @@ def evict(
 
 def prune(age: dt.timedelta) -> int:
     """Delete the sessions whose loads last changed longer ago than this; return their number."""
-    return rows.prune(timezone.now() - age)
+    return rows.prune(clock.now() - age)
 
 
 def _agent(agent: str) -> snapshots.StoredState:

@@ -103,11 +103,7 @@ def _admit_tool(
     is_quick: bool = False,
 ) -> Answer | gates.Admitted:
     recording = gate.recording
-    gate.identify(resolved)
-    tool = snapshot.catalog.tools.get(recording.tool)
-    if tool is not None:
-        recording.plugin = tool.plugin
-        recording.arguments = admitting.filled(snapshot.catalog, recording.tool, recording.arguments)
+    note_tool(gate, snapshot, resolved)
     provider = snapshot.catalog.plugins.get(recording.plugin)
     server = provider if provider is not None and provider.upstream else None
     is_served = server is not None or plugins.serves(recording.plugin, recording.tool)
@@ -136,6 +132,16 @@ def _admit_tool(
         may_ask=server is not None and elicitation.is_granted(resolved, server),
         approval=admitted.approval,
     )
+
+
+def note_tool(gate: gates.CallGate, snapshot: resolution.Snapshot, resolved: budgets.Resolution) -> None:
+    """Note the tool that is called, its plugin, and the arguments that it gets."""
+    recording = gate.recording
+    gate.identify(resolved)
+    tool = snapshot.catalog.tools.get(recording.tool)
+    if tool is not None:
+        recording.plugin = tool.plugin
+        recording.arguments = admitting.filled(snapshot.catalog, recording.tool, recording.arguments)
 
 
 def _by_plugin(resolved: budgets.Resolution) -> Mapping[str, Sequence[str]]:

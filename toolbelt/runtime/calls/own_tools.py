@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from django.utils import timezone
-
 from toolbelt.core import admitting, meta_tools, request_key, sessions
 from toolbelt.core.rules import budgets
 from toolbelt.runtime.records import recordings
 from toolbelt.runtime.surfaces import snapshots
 from toolbelt.store import agent_sessions as stored_sessions
+from toolbelt.store import clock
 
 
 def call(
@@ -25,7 +24,7 @@ def call(
     snapshot, source = snapshots.take(key)
     if recording is not None:
         recording.note_state(snapshot, source.number)
-    now = timezone.now().isoformat(timespec="seconds")
+    now = clock.now().isoformat(timespec="seconds")
     if key.session is None or tool not in (meta_tools.LOAD, meta_tools.UNLOAD):
         return admitting.meta(budgets.resolve(snapshot), snapshot, tool, arguments, now)
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.utils import timezone
 
 from toolbelt import conf
 from toolbelt.core import (
@@ -30,7 +29,7 @@ from toolbelt.core import (
 from toolbelt.core.rules import budgets, reasons, resolution
 from toolbelt.runtime import secrets
 from toolbelt.runtime.records import call_metrics, learning, record_writer
-from toolbelt.store import call_approvals, call_records, open_questions
+from toolbelt.store import call_approvals, call_records, clock, open_questions
 
 MAX_DEPTH = 50
 # Larger arguments are not digested: that would take longer than a millisecond.
@@ -52,7 +51,7 @@ class Recording:
     tool: str
     arguments: Any
     plugin: str = ""
-    at: dt.datetime = field(default_factory=timezone.now)
+    at: dt.datetime = field(default_factory=clock.now)
     begun: float = field(default_factory=time.monotonic)
     is_ended: bool = False
     outcome: str = ""
@@ -99,15 +98,20 @@ class Recording:
         self.rule = judgement.decided_by
         self.would = " ".join(judgement.would)
 
-    def end(self, outcome: str, *, error: str = "", result_bytes: int = 0) -> None:
+    def end(
+        self, outcome: str, *, error: str = "", result_bytes: int = 0, seconds: float | None = None
+    ) -> None:
         """Record the outcome. Only the first call of this method has an effect.
+
+        Without ``seconds``, the call took the time since it began.
 
         If the record cannot be stored, that is only logged, because the tool has run.
         """
         if self.is_ended:
             return
         self.is_ended, self.outcome = True, outcome
-        seconds = time.monotonic() - self.begun
+        if seconds is None:
+            seconds = time.monotonic() - self.begun
         # An admitted call is counted when its outcome is reported.
         if outcome != call_records.ADMITTED:
             call_metrics.count(self.key.agent, self.tool, outcome, seconds, is_known=bool(self.plugin))
@@ -153,8 +157,8 @@ def prune(age: dt.timedelta) -> int:
     number of calls.
     """
     open_questions.prune()
-    call_approvals.prune(timezone.now() - age)
-    return call_records.prune(timezone.now() - age)
+    call_approvals.prune(clock.now() - age)
+    return call_records.prune(clock.now() - age)
 
 
 def size(value: Any) -> int:
