@@ -17,6 +17,7 @@ import structlog
 
 from toolbelt.control.access import expirations
 from toolbelt.control.agents import connection_cleanup
+from toolbelt.control.config import settings_log
 from toolbelt.control.servers import client_plugins, elicitation, running_tools, upstream_servers
 from toolbelt.control.servers import plugins as listed_plugins
 from toolbelt.runtime import (
@@ -43,6 +44,7 @@ SERVER_PARTS = (
     availability,
     record_writer,
     context_use,
+    settings_log,
     plugins,
     credentials,
     expirations,

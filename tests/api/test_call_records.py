@@ -76,6 +76,8 @@ def test_a_call_is_listed_with_all_fields(olga: Asking, recorded_calls: None) ->
         "arguments": None,
         "subagent": None,
         "dispatched": None,
+        "detail": None,
+        "chosen_fields": None,
         "rule": None,
         "would": None,
     }

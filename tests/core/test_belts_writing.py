@@ -95,6 +95,7 @@ EVERYTHING: dict[str, Any] = {
             "varies": True,
             "keep_description": True,
             "repairs": {"inputSchema": {"code": "missing"}},
+            "recorded_fields": ["n"],
         }
     ],
     "toolkits": [

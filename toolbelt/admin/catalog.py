@@ -73,6 +73,7 @@ class ToolAdmin(entry_admin.EntryAdmin):
         (None, {"fields": ["key", "kind", "plugin", "title", "description", "category", "tokens", "risk"]}),
         ("Schemas", {"fields": ["input_schema", "output_schema", "annotations"]}),
         ("Policy", {"fields": ["policy"]}),
+        ("Records", {"fields": ["recorded_fields"]}),
         (
             "State",
             {"fields": ["default_on", "blocked", "block_ends", "retired", "seen", "approved", "approval"]},

@@ -94,6 +94,16 @@ class CallRecord(ninja.Schema):
             " Null in older records."
         ),
     ]
+    detail: Annotated[
+        str | None,
+        pydantic.Field(
+            description="Of `load_tools` and `unload_tools`: what it named, and the status that answered."
+        ),
+    ]
+    chosen_fields: Annotated[
+        dict[str, Any] | None,
+        pydantic.Field(description="The arguments in the tool's `recorded_fields`, by their paths."),
+    ]
 
 
 @router.get("/calls", auth=auth.viewing("call_record"), response=paging.list_of(CallRecord))

@@ -196,6 +196,7 @@ _ALTERNATIVES = {
     "switch.end": "set the switch again",
     "override.end": "set the override again",
     "block.end": "block it again",
+    "settings.change": "change the setting, and restart the servers",
 }
 # An operator retires and restores what no plugin lists.
 _OWN_RETIREMENT = frozenset({"tool.retire", "tool.restore"})
@@ -205,6 +206,7 @@ _UNDO: dict[str, _Undo] = {
     "switch.end": _refuse,
     "override.end": _refuse,
     "block.end": _refuse,
+    "settings.change": _refuse,
     "switch": _switched,
     "override": _switched,
     "create": _created,

@@ -148,6 +148,7 @@ class Tool:
     ``declared_versions`` are those that agents' programs declared lately (:mod:`toolbelt.core.declared_versions`).
     ``varies``: unused connections listed different descriptions, of which agents keep the approved one.
     ``keep_description``: they keep it in any case, because an operator decided so.
+    ``recorded_fields`` are the paths of the arguments that records of calls keep (:mod:`toolbelt.core.chosen_fields`).
     """
 
     key: str
@@ -176,6 +177,7 @@ class Tool:
     schema_problem: str = ""
     varies: bool = False
     keep_description: bool = False
+    recorded_fields: tuple[str, ...] = ()
 
 
 def schema_problem(kind: Kind, input_schema: str, output_schema: str = "") -> str:

@@ -40,5 +40,20 @@ class Migration(migrations.Migration):
             name='changed',
             field=models.DateTimeField(default=django.utils.timezone.now),
         ),
+        migrations.AddField(
+            model_name='callrecord',
+            name='chosen_fields',
+            field=toolbelt.models.fields.JSONText(blank=True, help_text='The arguments that an operator chose to record, by their paths. Empty: none are chosen, or they are too large.', null=True, shape='object'),
+        ),
+        migrations.AddField(
+            model_name='callrecord',
+            name='detail',
+            field=models.CharField(blank=True, help_text='What a call of load_tools or unload_tools named, and the status of the answer. Empty: another tool.', max_length=200, null=True),
+        ),
+        migrations.AddField(
+            model_name='tool',
+            name='recorded_fields',
+            field=toolbelt.models.fields.JSONText(blank=True, db_default=models.Value('[]'), default=list, help_text='The arguments that records of calls keep, by their paths, such as amount or to.domain.', shape='array'),
+        ),
         migrations.RunPython(begin_the_chain, migrations.RunPython.noop),
     ]

@@ -109,6 +109,19 @@ class CallRecord(models.Model):
         blank=True,
         help_text="The observed gate rules that would have decided, separated by spaces. Empty: none.",
     )
+    detail = models.CharField(  # noqa: DJ001
+        max_length=200,
+        null=True,
+        blank=True,
+        help_text="What a call of load_tools or unload_tools named, and the status of the answer. Empty: another tool.",
+    )
+    chosen_fields = fields.JSONText(
+        shape="object",
+        null=True,
+        blank=True,
+        help_text="The arguments that an operator chose to record, by their paths. Empty: none are chosen, or they are"
+        " too large.",
+    )
     error = models.CharField(
         max_length=500, blank=True, help_text="The message to the model, or the tool's error."
     )

@@ -277,6 +277,13 @@ class Tool(naming.Named):
         db_default=False,
         help_text="Whether agents keep the approved description, whatever the server lists.",
     )
+    recorded_fields = fields.JSONText(
+        shape="array",
+        default=list,
+        db_default=models.Value("[]"),
+        blank=True,
+        help_text="The arguments that records of calls keep, by their paths, such as amount or to.domain.",
+    )
 
     class Meta:
         ordering = ["key"]

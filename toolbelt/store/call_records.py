@@ -40,6 +40,8 @@ _LAYOUT = tuple((name, field, name in MAX_LENGTH) for name, field in _COLUMNS.it
 class Call:
     """One call as it was recorded. ``arguments`` is None if they were not stored; ``subagent``, ``dispatched``,
     ``rule`` and ``would`` (keys of rules, separated by spaces) in records that are older than these columns.
+    ``detail`` is the name and the status of a load or unload, ``chosen_fields`` the arguments that an operator chose to
+    record, by their paths; None if there are none.
     """
 
     id: int
@@ -61,6 +63,8 @@ class Call:
     dispatched: bool | None
     rule: str | None
     would: str | None
+    detail: str | None
+    chosen_fields: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,10 +101,15 @@ def tools(**filters: Any) -> list[catalog.Tool]:
             values[name] = values[name] or ""
         if values["annotations"] == "{}":
             values["annotations"] = ""
+        values["recorded_fields"] = tuple(filter(_is_text, values["recorded_fields"]))
         for name in _SHARED:
             values[name] = sys.intern(values[name])
         read.append(catalog.Tool(**values))
     return read
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def toolkits(**filters: Any) -> list[catalog.Toolkit]:

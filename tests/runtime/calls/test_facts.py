@@ -11,8 +11,9 @@ from tests.runtime import sample_plugins
 from tests.runtime.conftest import OPERATOR, Install
 from toolbelt import models
 from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
-from toolbelt.core import sessions, tool_versions
+from toolbelt.core import errors, sessions, tool_versions
 from toolbelt.core.rules import budgets
 from toolbelt.runtime import calls
 from toolbelt.runtime.calls import admissions, gates
@@ -257,3 +258,43 @@ def test_the_facts_alone_give_the_recorded_reason_again(kb: None) -> None:
 
     assert again == [record.reason for record in made]
     assert {"always-on", "loadable", "loaded", "override-off", "not-granted"} <= set(again)
+
+
+def choose(*paths: str, tool: str = "kb__search") -> None:
+    entries.change(OPERATOR.replace(confirm=True), "tool", tool, {"recorded_fields": list(paths)})
+
+
+def test_a_call_records_the_arguments_that_an_operator_chose(kb: None) -> None:
+    assert call("kb__search", {"query": "x"}).chosen_fields is None
+    choose("query", "to.domain")
+    assert call("kb__search", {"query": "x"}).chosen_fields == {"query": "x"}
+    assert call("kb__search", {"query": 1}).chosen_fields == {"query": 1}
+    assert call("kb__search", {}).chosen_fields == {}
+    assert call("kb__crash", {"query": "x"}).chosen_fields is None
+
+
+def test_chosen_arguments_are_masked_and_never_large(kb: None) -> None:
+    choose("query")
+    secret = "ghp_" + "0123456789abcdef" * 2 + "wxyz"
+    [masked] = (call("kb__search", {"query": f"the key is {secret}"}).chosen_fields or {}).values()
+    assert secret not in masked
+    assert call("kb__search", {"query": "x" * 1010}).chosen_fields is not None
+    assert call("kb__search", {"query": "x" * 1100}).chosen_fields is None
+
+
+@pytest.mark.parametrize(
+    "paths", [["api_key"], ["to.password"], ["a..b"], [""], ["x" * 201], [f"a{n}" for n in range(11)]]
+)
+def test_what_cannot_be_recorded_is_refused(kb: None, paths: list[str]) -> None:
+    with pytest.raises(errors.Invalid) as refused:
+        choose(*paths)
+    assert {problem.path for problem in refused.value.problems} == {"tools.kb__search.recorded_fields"}
+
+
+def test_a_load_records_its_name_and_status(kb: None) -> None:
+    loads = [call("load_tools", {"toolkit": name}, session="s").detail for name in ("more", "more", "none")]
+    assert loads == ["more loaded", "more already_loaded", "none unknown"]
+    assert call("unload_tools", {"toolkit": "more"}, session="s").detail == "more unloaded"
+    assert call("load_tools", {"toolkit": "rare"}).detail == "rare no_session"
+    assert call("list_toolkits", session="s").detail is None
+    assert call("kb__search", {"query": "x"}, session="s").detail is None

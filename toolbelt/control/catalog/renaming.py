@@ -43,6 +43,7 @@ def operator_settings(tool: catalog.Tool) -> dict[str, Any]:
         "category": tool.category,
         "default_on": tool.default_on,
         "policy": tool.policy,
+        "recorded_fields": list(tool.recorded_fields),
         "blocked": tool.blocked,
         "block_ends": grants.format_time(tool.block_ends) if tool.block_ends else "",
     }

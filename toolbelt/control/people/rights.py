@@ -20,7 +20,9 @@ Act = Literal["view", "add", "change", "delete"]
 # Kinds whose name in the audit log differs from their model's.
 _ROWS = {"session": "agent_session", "token": "api_token"}
 # The pages of agents, tools, toolkits, loadouts, sub-apps and rules show them, and so does the audit log.
-_ON_DASHBOARD = frozenset({"agent", "tool", "toolkit", "loadout", "sub_app", "gate_rule", "audit_entry"})
+_ON_DASHBOARD = frozenset(
+    {"agent", "tool", "toolkit", "loadout", "sub_app", "gate_rule", "audit_entry", "settings"}
+)
 
 
 class UndoableEntry(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from toolbelt.core import connections, details, directives, keys, schema
+from toolbelt.core import chosen_fields, connections, details, directives, keys, schema
 from toolbelt.core.belts import fields, findings, name_index, vocabulary
 
 
@@ -90,6 +90,8 @@ def tool(entry: vocabulary.Tool, index: name_index.NameIndex) -> Iterator[findin
     for field, written in (("input_schema", entry.input_schema), ("output_schema", entry.output_schema)):
         if written is not None and (problem := schema.problem_of_text(schema.canonical(written))):
             yield findings.Finding((field,), f"This schema is invalid: {problem}.")
+    for message in chosen_fields.problems(entry.recorded_fields or ()):
+        yield findings.Finding(("recorded_fields",), message)
     if entry.kind in ("resource", "template") and not entry.upstream_name:
         yield findings.Finding(("upstream_name",), f"A {entry.kind} needs its URI here.")
     if entry.details is not None and (problem := details.problem(entry.kind or "tool", entry.details)):

@@ -126,6 +126,7 @@ def tool(entry: vocabulary.Tool, categories: Iterable[str], count_tokens: CountT
         "block_ends": grants.parse_time(entry.block_ends),
         "tokens": tokens,
         "schema_problem": problem,
+        "recorded_fields": _texts(entry.recorded_fields),
     }
     # Older files have hashes without a number.
     return tool_versions.renumbered(catalog.Tool(**values))

@@ -116,6 +116,8 @@ class Tool(fields.Fields):
     varies: bool | None = None
     keep_description: bool | None = None
     repairs: fields.Json | None = None
+    # Paths of arguments that records of calls keep.
+    recorded_fields: Annotated[_Texts | None, Names()] = None
 
 
 class Trigger(fields.Fields):

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from django.conf import settings
 
 from toolbelt import conf
 from toolbelt.core import (
+    chosen_fields,
     declared_versions,
     gate_rules,
     request_key,
@@ -69,6 +70,9 @@ class Recording:
     # The gate rule that decided about it, and the observed ones that would have.
     rule: str = ""
     would: str = ""
+    # The paths of the arguments that its record keeps; and of a load or unload, its name and status.
+    recorded_fields: Sequence[str] = ()
+    detail: str | None = None
 
     def note_state(self, snapshot: resolution.Snapshot, revision: int) -> None:
         """Note the state that decides on the call."""
@@ -86,7 +90,7 @@ class Recording:
         if tool is None:
             return
         decision, shown = resolved.decision(self.tool), declared_versions.offered(tool)
-        self.reason = decision.code
+        self.reason, self.recorded_fields = decision.code, tool.recorded_fields
         if is_refused and decision.state != "active" and self.tool not in stored.non_tools:
             self.reason_text = reasons.format_line(decision)
         if not version or tool_versions.is_version(shown, version):
@@ -136,6 +140,10 @@ class Recording:
                 "rule": self.rule,
                 "would": self.would,
                 "arguments_digest": digest(self.arguments, text),
+                "detail": self.detail,
+                "chosen_fields": chosen(self.recorded_fields, self.arguments)
+                if self.recorded_fields
+                else None,
                 "error": error and secrets.mask(error),
                 "duration_ms": round(seconds * 1000),
                 "arguments_bytes": arguments_bytes,
@@ -175,6 +183,12 @@ def _ordered(value: Any) -> bytes:
         return _ORDERED_ENCODER.encode(value).encode(errors="surrogatepass")
     except (TypeError, ValueError, RecursionError):
         return b""
+
+
+def chosen(paths: Sequence[str], arguments: Any) -> dict[str, Any] | None:
+    """Return the arguments at these paths without secrets; None if they are too large, or not JSON."""
+    found = masked(chosen_fields.find(paths, arguments))
+    return found if 0 < size(found) <= chosen_fields.MAX_BYTES else None
 
 
 def digest(arguments: Any, text: bytes) -> str:

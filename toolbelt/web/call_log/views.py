@@ -337,6 +337,8 @@ class _CallPage(Line, pieces.Page):
         super().__init__(record, index.catalog.tools, agents, period_since(record.at))
         self.error = texts.text(record.error) if record.error else None
         self.has_plugin = record.plugin in index.catalog.plugins
+        fields = (record.chosen_fields or {}).items()
+        self.chosen_fields = [(name, json.dumps(value, ensure_ascii=False)) for name, value in fields]
         self.arguments = None
         if record.arguments is not None:
             arguments = json.dumps(record.arguments, indent=2, ensure_ascii=False, sort_keys=True)

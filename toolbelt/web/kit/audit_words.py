@@ -53,6 +53,7 @@ _ACTIONS = {
     "agent.operators": "changed the operators of",
     "user.roles": "changed the roles of",
     "user.password": "set the password of",
+    "settings.change": "was started with other values of",
 }
 # Fields with the hash of a version, which says nothing to a reader.
 _HASHES = frozenset({"approved", "details_approved"})
@@ -94,6 +95,7 @@ _IRREVERSIBLE = frozenset(
         "switch.end",
         "override.end",
         "block.end",
+        "settings.change",
     }
 )
 _DECISIONS = frozenset({"tool.approve", "tool.reject"})
