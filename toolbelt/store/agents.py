@@ -54,6 +54,11 @@ def load_all(**filters: Any) -> list[agents.Agent]:
     return [agent.as_of(now) for agent in _read(**filters)]
 
 
+def load_as_written() -> list[agents.Agent]:
+    """Return the agents as they are stored, in order: what has expired may be stored until the next write."""
+    return _read()
+
+
 def _read(**filters: Any) -> list[agents.Agent]:
     return [agent for _, agent in _read_by_id(**filters)]
 

@@ -275,14 +275,6 @@ def of_batch(batch: uuid.UUID) -> tuple[Entry, ...]:
     return _entries(models.AuditEntry.objects.filter(batch=batch).order_by("-id"))
 
 
-def newest_at(moment: dt.datetime, subject_kind: str, subject_key: str) -> Entry | None:
-    """Return the newest entry of a subject at this moment."""
-    rows = models.AuditEntry.objects.filter(
-        subject_kind=subject_kind, subject_key=subject_key, at__lte=moment
-    )
-    return next(iter(_entries(rows.order_by("-id")[:1])), None)
-
-
 def since(entry: int, subject_kind: str, subject_key: str) -> list[tuple[str, str, Any, Any]]:
     """Return the changes of a subject after the entry with this id (0: all), newest first: action, key, before and
     after of each.
@@ -292,6 +284,46 @@ def since(entry: int, subject_kind: str, subject_key: str) -> list[tuple[str, st
         (action, key, belts.withheld(before), belts.withheld(after))
         for action, key, before, after in rows.order_by("-id").values_list("action", "key", "before", "after")
     ]
+
+
+def newest_first(until: int) -> Iterator[tuple[int, belts.LoggedChange]]:
+    """Yield the id and the change of each entry up to the one with the id ``until``, the newest first."""
+    rows = models.AuditEntry.objects.filter(pk__lte=until).order_by("-id")
+    names = ("id", "action", "subject_kind", "subject_key", "key", "before", "after", "unlogged")
+    for number, action, kind, name, key, before, after_change, unlogged in rows.values_list(
+        *names
+    ).iterator():
+        yield (
+            number,
+            belts.LoggedChange(
+                action=action,
+                kind=kind,
+                name=name,
+                key=key,
+                before=belts.withheld(before),
+                after=belts.withheld(after_change),
+                unlogged=unlogged,
+            ),
+        )
+
+
+def last_before(moment: dt.datetime) -> int:
+    """Return the id of the last entry before the first one that was made after this moment; 0 if there is none.
+
+    What has ended is recorded later than its time, so it says nothing about what was recorded before it.
+    """
+    later = models.AuditEntry.objects.filter(at__gt=moment).exclude(action__endswith=".end")
+    first = later.order_by("id").values_list("id", flat=True).first()
+    rows = (
+        models.AuditEntry.objects.all() if first is None else models.AuditEntry.objects.filter(pk__lt=first)
+    )
+    return rows.order_by("-id").values_list("id", flat=True).first() or 0
+
+
+def newest_until(entry: int, subject_kind: str, subject_key: str) -> Entry | None:
+    """Return the newest entry of a subject among those up to the one with this id."""
+    rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key=subject_key, pk__lte=entry)
+    return next(iter(_entries(rows.order_by("-id")[:1])), None)
 
 
 def changes_since(entry: int, subjects: Mapping[str, Collection[str]]) -> tuple[Entry, ...]:

@@ -138,13 +138,7 @@ def cached(probe: state_probe.ProbedState, session_key: str | None) -> StoredSta
 
 def catalog() -> values.Catalog:
     """Return the current catalog."""
-    for _ in range(TRIES):
-        stored = _compiled(*_probe_catalog())
-        if stored is not None:
-            return _as_of(stored, clock.now())
-    with transaction.atomic():
-        revisions.lock()
-        return rows.load(*_probe_catalog(), _hooks).as_of(clock.now())
+    return _as_of(catalog_as_written(), clock.now())
 
 
 def present(*, archived: bool = False) -> list[Present]:
@@ -173,6 +167,17 @@ def present(*, archived: bool = False) -> list[Present]:
             )
             result.append(Present(agent.as_of(now), state))
     return result
+
+
+def catalog_as_written() -> values.Catalog:
+    """Return the current catalog as it is stored: blocks that have ended may be stored until the next write."""
+    for _ in range(TRIES):
+        stored = _compiled(*_probe_catalog())
+        if stored is not None:
+            return stored
+    with transaction.atomic():
+        revisions.lock()
+        return rows.load(*_probe_catalog(), _hooks)
 
 
 def agents_with(kind: str, name: str) -> list[consumers.Agent]:

@@ -95,10 +95,10 @@ def _versions(
     shown: surface.Surface, start: agent_versions.Version | None, subagent: str | None
 ) -> Iterator[tuple[queries.Entry | None, surface.Surface]]:
     """Yield what the model sees at the start, and then each of the latest changes with what it sees after that."""
-    agent, stored = shown.agent, shown.resolution.context.catalog
+    agent = shown.agent
 
     def surface_of(version: agent_versions.Version) -> surface.Surface:
-        return agent_versions.surface_of(stored, version.agent, None, subagent)
+        return agent_versions.surface_of(version, None, subagent)
 
     since = start.last.id if start is not None and start.last is not None else 0
     entries = queries.changes(agent=agent, size=MAX_CHANGES).entries
@@ -113,6 +113,6 @@ def _versions(
     elif start is None:
         start = agent_versions.rebuild(agent, steps[0].at - dt.timedelta(microseconds=1))
     yield None, surface_of(start)
-    for entry in steps:
-        if entry.id > since:
-            yield entry, surface_of(agent_versions.rebuild(agent, entry.id))
+    later = [entry for entry in steps if entry.id > since]
+    versions = agent_versions.rebuild_each(agent, [entry.id for entry in later])
+    yield from zip(later, map(surface_of, versions), strict=True)

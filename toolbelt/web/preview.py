@@ -199,12 +199,7 @@ def _surfaces(
     if criteria["at"]:
         try:
             version = agent_versions.rebuild(agent, comparing.parse_moment(criteria["at"], "at"))
-            past = agent_versions.surface_of(
-                current.resolution.context.catalog,
-                version.agent,
-                criteria["message"],
-                criteria["subagent"] or None,
-            )
+            past = agent_versions.surface_of(version, criteria["message"], criteria["subagent"] or None)
         except (errors.NotFound, errors.Invalid) as error:
             problem = f"{problem} Cannot show the earlier version: {error}".strip()
     return current, version, past, problem

@@ -14,11 +14,12 @@ from toolbelt import models
 from toolbelt.control import undo, writing
 from toolbelt.control.access import switches, tools_config
 from toolbelt.control.agents import agent_versions, agents
-from toolbelt.control.catalog import entries
+from toolbelt.control.catalog import blocking, entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import roles
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
+from toolbelt.store import clock
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("stored")]
 
@@ -100,7 +101,7 @@ def test_settings_that_the_audit_log_misses_are_reported_as_gaps(operator: writi
     assert version.entry["tools_config"] == {"reading": True}
 
 
-def test_a_removed_toolkit_is_reported_and_left_out_of_the_version(operator: writing.Write) -> None:
+def test_a_removed_toolkit_is_reported_and_part_of_the_version(operator: writing.Write) -> None:
     switches.flip(operator, "bob", "verbose", False)
     earlier = newest()
     switches.flip(operator, "bob", "verbose", None)
@@ -108,7 +109,8 @@ def test_a_removed_toolkit_is_reported_and_left_out_of_the_version(operator: wri
     version = agent_versions.rebuild("bob", earlier)
     assert version.missing == ("verbose",)
     assert version.entry["tools_config"] == {"reading": True, "verbose": False}
-    assert version.agent.switches == {"reading": True}
+    assert version.agent.switches == {"reading": True, "verbose": False}
+    assert [member.tool for member in version.catalog.toolkits["verbose"].members] == ["git__log"]
 
 
 def test_an_agent_without_a_creation_entry_is_rebuilt_from_its_current_state(operator: writing.Write) -> None:
@@ -118,17 +120,45 @@ def test_an_agent_without_a_creation_entry_is_rebuilt_from_its_current_state(ope
     assert (version.entry, version.last) == ({"key": "old", "role": "From the beginning"}, None)
 
 
-def test_a_former_version_is_resolved_in_the_current_catalog(operator: writing.Write) -> None:
+def test_a_former_version_is_resolved_in_the_catalog_of_its_time(operator: writing.Write) -> None:
+    entries.change(operator, "toolkit", "reading", {"policy": "Old words."})
     earlier = newest()
     switches.flip(operator, "bob", "reading", False)
-    entries.change(operator, "toolkit", "reading", {"policy": "New words."})
+    entries.change(operator, "toolkit", "reading", {"policy": "New words.", "members": ["git__log"]})
+    blocking.set_blocked(operator.replace(confirm=True), kind="tool", name="git__status", on=True)
     stored = belts.export()
-    version = agent_versions.rebuild("bob", earlier)
-    answer = agent_versions.surface_of(queries.access("bob").catalog, version.agent)
+    answer = agent_versions.surface_of(agent_versions.rebuild("bob", earlier))
     assert [tool.name for tool in answer.tools] == ["clock", "git__log", "git__status"]
-    assert "New words." in answer.policy.text
+    assert "Old words." in answer.policy.text
+    now = agent_versions.surface_of(agent_versions.rebuild("bob", newest()))
+    assert [tool.name for tool in now.tools] == ["clock"]
     assert belts.export() == stored
     assert [agent["key"] for agent in BELT["agents"]] == ["ada", "bob"]
+
+
+def test_a_block_that_has_ended_holds_in_a_version_before_its_end(operator: writing.Write) -> None:
+    before = timezone.now()
+    ends = before + dt.timedelta(minutes=5)
+    blocking.set_blocked(operator.replace(confirm=True), kind="tool", name="git__log", on=True, ends=ends)
+    blocked = newest()
+    switches.flip(operator.replace(confirm=True), "bob", "pushing", True)
+    with clock.stopped(ends + dt.timedelta(minutes=1)):
+        for moment, is_on in ((before, True), (blocked, False), (ends, True), (newest(), False)):
+            surface = agent_versions.surface_of(agent_versions.rebuild("bob", moment))
+            assert ("git__log" in surface.because and "git__log" in surface.resolution.active) is is_on, (
+                moment
+            )
+
+
+def test_what_was_written_around_the_log_makes_older_versions_uncertain(operator: writing.Write) -> None:
+    switches.flip(operator, "bob", "pushing", False)
+    earlier = newest()
+    models.Agent.objects.filter(key="bob").update(role="Reads")
+    assert agent_versions.rebuild("bob", earlier).is_uncertain
+    entries.change(operator, "agent", "ada", {"role": "Writes"})
+    assert agent_versions.rebuild("bob", earlier).is_uncertain
+    assert not agent_versions.rebuild("bob", newest()).is_uncertain
+    assert not agent_versions.rebuild("ada", earlier).is_uncertain
 
 
 def test_an_agents_operators_are_not_part_of_its_version(

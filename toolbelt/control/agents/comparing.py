@@ -147,7 +147,7 @@ def _side(name: str, path: str, stored: catalog.Catalog) -> Side:
     if not key.isprintable():
         raise errors.NotFound("agent", key)
     current = snapshots.find(key, None)
-    version = None if at is None else agent_versions.rebuild_from(current, at)
+    version = None if at is None else agent_versions.rebuild(key, at)
     agent = current.agent if version is None else version.agent
     return Side(
         name=name,
@@ -155,6 +155,7 @@ def _side(name: str, path: str, stored: catalog.Catalog) -> Side:
         loadout=agent.loadout_name(conf.KIND_LOADOUTS),
         entry=belts.entry("agent", agent) if version is None else version.entry,
         version=version,
+        # With today's catalog, also of a past version: it is compared to be restored.
         resolved=budgets.resolve(snapshots.of(current.catalog, agent)),
     )
 

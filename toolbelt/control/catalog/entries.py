@@ -28,7 +28,7 @@ OPERATOR_FIELDS = frozenset({"blocked", "block_ends"})
 # The field of an entry that lists the tools that it grants to agents.
 _TOOL_FIELD = {"toolkit": "members", "sub_app": "tool_names"}
 # What the audit log stores of a removed entry besides its keys: its position among those of its kind, from 0.
-POSITION = "place"
+POSITION = belts.POSITION
 Entry = Mapping[str, Any]
 
 

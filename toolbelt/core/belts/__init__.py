@@ -21,9 +21,9 @@ from toolbelt.core import catalog, errors
 from toolbelt.core.belts import (
     checking,
     comparing,
+    history,
     name_index,
     reading,
-    rebuilding,
     secret_options,
     vocabulary,
     writing,
@@ -33,12 +33,12 @@ Belt = reading.Belt
 NameIndex = name_index.NameIndex
 KindName = vocabulary.KindName
 KINDS = vocabulary.KINDS
+SECTIONS = vocabulary.SECTIONS
 naming = vocabulary.naming
 Row = comparing.Row
-LoggedChange = rebuilding.Change
-Rebuilt = rebuilding.Rebuilt
-rewind = rebuilding.rewind
-replay = rebuilding.replay
+History = history.History
+LoggedChange = history.Change
+POSITION = history.POSITION
 check_entry = checking.entry
 address = checking.address
 entry = writing.entry

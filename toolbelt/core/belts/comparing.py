@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolbelt.core import schema
-from toolbelt.core.belts import rebuilding, vocabulary
+from toolbelt.core.belts import history, vocabulary
 
 Part = Literal["setting", "switch", "always-on", "loadable", "order"]
 Entry = Mapping[str, Any]
@@ -103,12 +103,12 @@ def _loadable(entry: Entry) -> dict[str, Any]:
 
 
 _LISTED: Mapping[Part, Any] = {
-    "switch": rebuilding.switches,
+    "switch": history.switches,
     "always-on": _always_on,
     "loadable": _loadable,
 }
 _WRITTEN: Mapping[Part, Any] = {
-    "switch": rebuilding.as_fields,
+    "switch": history.as_fields,
     "always-on": lambda items: {
         "tools": [
             name if options is True else {"tool": name, "options": options} for name, options in items.items()

@@ -15,9 +15,11 @@ from toolbelt.core import agents, catalog, grants
 from toolbelt.core.belts import reading, secret_options, vocabulary
 
 
-def document(belt: reading.Belt, *, with_secrets: bool = False) -> dict[str, Any]:
-    """Return a whole configuration as a document; loading it returns the same configuration. Empty sections are left
-    out, and, without ``with_secrets``, secrets in options are withheld.
+def document(
+    belt: reading.Belt, *, with_secrets: bool = False, only: vocabulary.KindName | None = None
+) -> dict[str, Any]:
+    """Return a whole configuration as a document, or ``only`` one kind; loading it returns the same configuration.
+    Empty sections are left out, and, without ``with_secrets``, secrets in options are withheld.
     """
     stored = belt.catalog
     values: Mapping[vocabulary.KindName, Iterable[Any]] = {
@@ -33,6 +35,7 @@ def document(belt: reading.Belt, *, with_secrets: bool = False) -> dict[str, Any
     written = {
         kind.section: [entry(name, value, with_secrets=with_secrets) for value in values[name]]
         for name, kind in vocabulary.KINDS.items()
+        if only in (None, name)
     }
     return {section: entries for section, entries in written.items() if entries}
 

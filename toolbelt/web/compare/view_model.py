@@ -92,8 +92,10 @@ def past_warnings(agent_version: agent_versions.Version) -> Iterator[str]:
     """Yield the reasons why a past version may be inaccurate."""
     if agent_version.gaps:
         yield f"Uncertain, because changes were made outside the audit log: {words.listing(agent_version.gaps, 5)}."
+    if agent_version.is_uncertain:
+        yield "Uncertain, because something was changed outside the audit log since: the audit log says when."
     if agent_version.missing:
-        yield f"Left out, because removed since: {words.listing(agent_version.missing, 5)}."
+        yield f"Removed since, so it cannot be copied: {words.listing(agent_version.missing, 5)}."
 
 
 def _side_name(name: str, at: Any) -> str:
