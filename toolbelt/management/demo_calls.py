@@ -27,7 +27,7 @@ _FAILURES: Sequence[tuple[admissions.Outcome, str]] = (
     ("timed-out", "No answer within 30 s."),
 )
 # What schemas with a pattern ask for.
-_EXAMPLES = ("en", "OPS", "OPS-17", "docs/roadmap.md", "s3://reports/week.csv")
+_EXAMPLES = ("en", "OPS", "OPS-17", "notes/roadmap.md", "s3://reports/week.csv")
 _INVENTED = ("create_pull_request", "send_email", "python")
 
 
