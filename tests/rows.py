@@ -20,7 +20,8 @@ _AT = dt.datetime(2031, 2, 3, 4, 5, 6, 789, tzinfo=dt.UTC)
 # Values that a constraint or check requires, or that a migration reads. Texts may contain the tag.
 _VALUES: dict[str, dict[str, Any]] = {
     "toolbelt.agent": {"archived": False, "loadout": "name_{tag}", "session_loadouts": ["name_{tag}"]},
-    "toolbelt.apitoken": {"agent": None},
+    "toolbelt.apitoken": {"agent": None, "connection": None, "access_token": None},
+    "toolbelt.signinattempt": {"step": "token"},
     "toolbelt.auditentry": {
         "reason": "as the installed code has it",
         "subject_kind": "plugin",
@@ -45,9 +46,13 @@ def insert(apps: Apps, labels: Iterable[str], tag: str) -> list[orm.Model]:
         if model._meta.app_label in labels and model._meta.label_lower not in _WRITTEN_BY_OTHERS
     ]
 
+    begun = set()
+
     def add(model: type[orm.Model]) -> None:
-        if model in rows:
+        # Two tables of the authorization server refer to each other.
+        if model in begun:
             return
+        begun.add(model)
         for field in model._meta.concrete_fields:
             if (
                 field.remote_field
@@ -86,6 +91,8 @@ def _value(field: orm.Field[Any, Any], rows: dict[type[orm.Model], orm.Model], t
             return [f"{field.name} {tag}"]
         case JSONText():
             return {f"{field.name} {tag}": [1, None, "ü"]}
+        case orm.JSONField():
+            return [f"{field.name} {tag}"]
         case orm.BooleanField():
             return True
         case orm.DateTimeField():

@@ -28,6 +28,7 @@ SERVER = [
     "credentials",
     "expirations",
     "running_tools",
+    "unused_clients",
 ]
 HTTP = {"type": "http", "path": "/", "method": "GET", "headers": []}
 

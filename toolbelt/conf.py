@@ -26,6 +26,15 @@ _YesNo = Annotated[bool, Field(description="true or false")]
 _File = Annotated[str, Field(default="", description="the path of a file, or empty")]
 _Directory = Annotated[str, Field(default="", description="the path of a directory, or empty")]
 _Kind = Annotated[str, Field(pattern=f"^({'|'.join(agents.KINDS)})$")]
+
+
+def _opens_an_app(scheme: str) -> str:
+    """Return the scheme. Raise ValueError for one that a browser runs or shows itself."""
+    if scheme in ("about", "blob", "data", "file", "filesystem", "javascript", "vbscript", "view-source"):
+        raise ValueError(f"{scheme} opens no app")
+    return scheme
+
+
 _Color = Literal["gray", "blue", "green", "amber", "red"]
 
 # The loadout of each kind of agent or subagent that has no loadout of its own. Kinds that are left out keep their
@@ -117,6 +126,18 @@ STDIO_BY_WEB: Annotated[_YesNo, Field(default=False)]
 WEB_VARIABLES: Annotated[
     Sequence[str], Field(default=(), description="a list of names, or of prefixes that end in *")
 ]
+# The schemes of the addresses, besides https, to which MCP clients that are apps on a person's machine are sent back
+# after a sign-in.
+REDIRECT_SCHEMES: Annotated[
+    Sequence[Annotated[str, Field(pattern="^[a-z][a-z0-9.+-]*$"), pydantic.AfterValidator(_opens_an_app)]],
+    Field(
+        default=("cursor", "vscode", "vscode-insiders"),
+        description="a list of schemes such as vscode, without a colon",
+    ),
+]
+# Whether an MCP client may use the address of a document about itself as its id, instead of registering. Toolbelt
+# fetches the document.
+CLIENT_DOCUMENTS: Annotated[_YesNo, Field(default=False)]
 # How many requests per minute each token may send to one process; 0 for no limit.
 API_PER_MINUTE: Annotated[_Count, Field(default=3000)]
 # The maximum size of a request's body in the API.

@@ -18,6 +18,7 @@ import structlog
 from toolbelt.control.access import expirations
 from toolbelt.control.agents import connection_cleanup
 from toolbelt.control.config import settings_log
+from toolbelt.control.people import unused_clients
 from toolbelt.control.servers import client_plugins, elicitation, running_tools, upstream_servers
 from toolbelt.control.servers import plugins as listed_plugins
 from toolbelt.runtime import (
@@ -49,6 +50,7 @@ SERVER_PARTS = (
     credentials,
     expirations,
     running_tools,
+    unused_clients,
 )
 
 _log = structlog.get_logger(__name__)

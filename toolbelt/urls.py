@@ -19,8 +19,9 @@ urlpatterns = [
     # Answered in front of Django, where there is a front.
     path("mcp", unavailable_page.page, name="mcp"),
     path("mcp/<path:rest>", unavailable_page.page, name="mcp_of_agent"),
-    # Where MCP clients look for OAuth, and for the transport before Streamable HTTP.
-    re_path(discovery.OAUTH, discovery.no_oauth, name="no_oauth"),
+    path("", include("toolbelt.oauth.urls")),
+    # Where else MCP clients look for OAuth, and for the transport before Streamable HTTP.
+    re_path(discovery.OAUTH, discovery.nothing_here, name="no_oauth"),
     re_path(discovery.SSE, discovery.no_sse, name="no_sse"),
     path("", include("toolbelt.web.urls")),
 ]

@@ -41,6 +41,10 @@ def request_of_kind(client: Client, method: str) -> Request:
     return client.request(method, params, id_=None if method.startswith("notifications") else 1)
 
 
+METADATA = 'resource_metadata="http://testserver/.well-known/oauth-protected-resource/mcp/ada"'
+INVALID = {(401, f'Bearer realm="toolbelt", error="invalid_token", {METADATA}')}
+
+
 def responses_to_every_method(endpoint: Endpoint, token: str, path: str = "/mcp/ada") -> set[tuple[int, str]]:
     """Return the statuses and challenges that all kinds of requests get with this token."""
     responses = set()
@@ -54,22 +58,21 @@ def responses_to_every_method(endpoint: Endpoint, token: str, path: str = "/mcp/
 
 
 def test_every_method_requires_a_token(endpoint: Endpoint):
-    assert responses_to_every_method(endpoint, "") == {(401, 'Bearer realm="toolbelt"')}
+    assert responses_to_every_method(endpoint, "") == {(401, f'Bearer realm="toolbelt", {METADATA}')}
 
 
 def test_malformed_unknown_revoked_and_expired_tokens_are_refused(endpoint: Endpoint, ada: str):
-    invalid = {(401, 'Bearer realm="toolbelt", error="invalid_token"')}
-    assert responses_to_every_method(endpoint, "tb_nonsense") == invalid
+    assert responses_to_every_method(endpoint, "tb_nonsense") == INVALID
     assert (
         responses_to_every_method(endpoint, "tb_0nj8sPWpAgTCvxZ4sXCjdqLrGzZvcRDm2m5Ux1kiTYf8XbXnfAM1K0bWqt1k")
-        == invalid
+        == INVALID
     )
     revoked = tokens.issue(SETUP, agent="ada")
     tokens.revoke(SETUP, revoked.token.prefix)
-    assert responses_to_every_method(endpoint, revoked.text) == invalid
+    assert responses_to_every_method(endpoint, revoked.text) == INVALID
     expired = tokens.issue(SETUP, agent="ada", expires=timezone.now() + dt.timedelta(days=1)).text
     with clock.stopped(timezone.now() + dt.timedelta(days=2)):
-        assert responses_to_every_method(endpoint, expired) == invalid
+        assert responses_to_every_method(endpoint, expired) == INVALID
 
 
 def test_another_agent_is_not_found_whether_or_not_it_exists(endpoint: Endpoint, ada: str):
@@ -164,9 +167,7 @@ def test_an_archived_agent_is_refused_until_it_is_restored(endpoint: Endpoint, a
     token = of_operator("olga", superuser=True)
     assert Client(endpoint=endpoint, token=ada).ask("tools/list").status == 200
     agents.archive(SETUP.replace(confirm=True), "ada", True)
-    assert responses_to_every_method(endpoint, ada) == {
-        (401, 'Bearer realm="toolbelt", error="invalid_token"')
-    }
+    assert responses_to_every_method(endpoint, ada) == INVALID
     for method in ("tools/list", "tools/call"):
         client = Client(endpoint=endpoint, token=token)
         answer = endpoint.send(request_of_kind(client, method))

@@ -13,8 +13,9 @@ from toolbelt.mcp import protocol
 
 PROBES = [
     "/.well-known/oauth-protected-resource",
-    "/.well-known/oauth-protected-resource/mcp/ada",
-    "/.well-known/oauth-authorization-server",
+    "/.well-known/oauth-protected-resource/mcp/",
+    "/.well-known/oauth-protected-resource/mcp/ada/other",
+    "/.well-known/oauth-protected-resource/api/v1",
     "/.well-known/oauth-authorization-server/mcp/ada",
     "/.well-known/openid-configuration",
     "/.well-known/openid-configuration/mcp/ada",
@@ -26,12 +27,15 @@ PROBES = [
 
 @pytest.mark.parametrize("path", PROBES)
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
-def test_an_oauth_probe_gets_a_short_answer_with_the_address_of_tokens(path: str, method: str) -> None:
+def test_a_probe_where_there_is_no_metadata_gets_a_short_answer_with_the_way_on(
+    path: str, method: str
+) -> None:
     answer = Browser(enforce_csrf_checks=True).generic(method, path)
     assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/json")
     assert len(answer.content) < 400
     assert answer.json()["error"] == "not_found"
-    assert "http://testserver/tokens/" in answer.json()["error_description"]
+    for address in ("/tokens/", "/.well-known/oauth-authorization-server"):
+        assert f"http://testserver{address}" in answer.json()["error_description"]
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 Like the other interfaces, the admin writes configuration through ``control``, as entries of a belt, and never saves
 rows itself. Each change is therefore checked by the same rules, compared with what its editor saw, and recorded.
 
-The state of plugins (PluginState) is left out, because it may contain private data of their users.
+The state of plugins (PluginState) is left out, because it may contain private data of their users. So are the tables of
+the authorization server: its own pages would change them without a check and without an entry in the audit log.
 """
 
+from django.apps import apps
 from django.contrib import admin
 
 from toolbelt.admin import (  # noqa: F401 - they register themselves
@@ -18,6 +20,10 @@ from toolbelt.admin import (  # noqa: F401 - they register themselves
     gate_rules,
     tokens,
 )
+
+for model in apps.get_app_config("oauth2_provider").get_models():
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
 
 admin.site.site_header = "Toolbelt"
 admin.site.site_title = "Toolbelt"

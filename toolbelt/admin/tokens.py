@@ -36,6 +36,10 @@ class ApiTokenAdmin(_Admin):
     date_hierarchy = "created"
     actions = ["revoke"]
 
+    def get_queryset(self, request: HttpRequest) -> Any:
+        """Leave out those of clients that signed in, which the dashboard shows as connections."""
+        return super().get_queryset(request).filter(connection=None)
+
     @admin.display
     def state(self, token: models.ApiToken) -> str:
         """Return whether the token is valid, and if not, why."""

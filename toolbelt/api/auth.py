@@ -280,8 +280,9 @@ def authenticate(request: HttpRequest) -> credentials.Bearer:
     """Return the bearer of the request's token. Raise HttpProblem if there is no valid token."""
     scheme, _, text = request.headers.get("Authorization", "").partition(" ")
     token_bearer = credentials.recognize(text.strip()) if scheme.lower() == "bearer" else None
-    if token_bearer is None:
-        # The same message for a malformed, unknown, revoked and expired token, so that it does not reveal which.
+    if token_bearer is None or token_bearer.is_client:
+        # The same message for a malformed, unknown, revoked and expired token, and for one of another resource, so that
+        # it does not reveal which.
         challenge = f'{_CHALLENGE}, error="invalid_token"' if scheme else _CHALLENGE
         raise problems.HttpProblem(
             "unauthenticated",

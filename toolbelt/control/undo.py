@@ -182,6 +182,8 @@ def _refuse(write: writing.Write, entry: audit.Entry) -> writing.Change:
 
 # What cannot be undone, and what to do instead.
 _ALTERNATIVES = {
+    "connection.allow": "revoke the connection",
+    "connection.revoke": "sign in again with the client",
     "token.issue": "revoke the token",
     "token.revoke": "issue another token",
     "user.roles": "assign or remove the role: {command} role",
@@ -213,6 +215,7 @@ _UNDO: dict[str, _Undo] = {
     "remove": _removed,
     "order": _ordered,
     "purge": _purged,
+    "connection": _refuse,
     "token": _refuse,
     "approval": _refuse,
     "user": _refuse,

@@ -61,7 +61,9 @@ async def find_context(
 ) -> request_contexts.RequestContext | None:
     """Return the context of a call if the token is the agent's own; one query. None if it is for Django."""
     context = await contexts.of(request.token, call.key)
-    return context if context is not None and context.bearer.kind == "agent" else None
+    if context is None or context.bearer.kind != "agent" or context.bearer.is_client:
+        return None
+    return context
 
 
 def answer(call: calls.Call, context: request_contexts.RequestContext) -> bytes | None:

@@ -10,7 +10,8 @@ method                   an agent's token  an operator's token
 all others               its own agent     any
 =======================  ================  ===============================================================
 
-For an agent's token, every other agent is not found, whether it exists or not.
+For an agent's token, every other agent is not found, whether it exists or not. A client that signed in has a token of
+its agent, and calls only while its person may use the agent; for every other agent, it has to sign in again.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ def authenticate(token: str, agent: str) -> credentials.Bearer:
     bearer = credentials.recognize(token)
     if bearer is None:
         raise request_head.unknown_token(is_sent=True)
+    if bearer.is_client and bearer.agent != agent:
+        raise request_head.unknown_token(is_sent=True)
     if bearer.kind == "agent" and bearer.agent != agent:
         raise request_head.unknown_agent(errors.NotYourAgent(agent))
     return bearer
@@ -35,11 +38,17 @@ def authenticate(token: str, agent: str) -> credentials.Bearer:
 
 def check_call(bearer: credentials.Bearer, agent: str) -> None:
     """Raise ProtocolError unless the bearer may call the agent's tools. Call it in a thread."""
-    if bearer.kind == "agent":
+    if bearer.kind == "agent" and not bearer.is_client:
+        return
+    user = auth.get_user_model()._default_manager.filter(pk=bearer.user or 0, is_active=True).first()
+    if bearer.is_client:
+        if user is None or not rights.may_use(user, agent):
+            raise _forbidden(
+                f"The person who signed in may no longer use {agent}. Required permission: {rights.USE}."
+            )
         return
     if bearer.scope != "write":
         raise _forbidden(f"This token of {bearer.name} is read-only. Use a token with write scope.")
-    user = auth.get_user_model()._default_manager.filter(pk=bearer.user or 0, is_active=True).first()
     if user is None or not rights.may_flip(user, agent):
         raise _forbidden(f"{bearer.name} may not call tools. Required permission: {rights.FLIP}.")
 

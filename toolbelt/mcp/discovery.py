@@ -1,4 +1,4 @@
-"""JSON error responses for MCP clients that look for OAuth or the HTTP+SSE transport, which Toolbelt does not have.
+"""JSON error responses for MCP clients that look for OAuth where it is not, or for the HTTP+SSE transport.
 
 Clients show the response or parse it as JSON, so an HTML page would not help.
 """
@@ -21,14 +21,16 @@ SSE = r"^sse(?:/.*)?$"
 
 @decorators.login_not_required
 @csrf.csrf_exempt
-def no_oauth(request: HttpRequest) -> HttpResponse:
-    """Return an OAuth error that says that there is no OAuth, and where to issue a token."""
+def nothing_here(request: HttpRequest) -> HttpResponse:
+    """Return an OAuth error that says where the metadata is, and where to issue a token."""
     tokens = request.build_absolute_uri(reverse("web:tokens"))
+    metadata = request.build_absolute_uri(reverse("oauth2_provider:oauth-server-metadata"))
     return JsonResponse(
         {
             "error": "not_found",
-            "error_description": "Toolbelt does not support OAuth. Send the agent's token, as"
-            f" Authorization: Bearer tb_…. An operator can issue one at {tokens}",
+            "error_description": f"Toolbelt's authorization server is described at {metadata}. A client without"
+            " OAuth sends the agent's token, as Authorization: Bearer tb_…. An operator can issue one at"
+            f" {tokens}",
         },
         status=404,
     )

@@ -189,14 +189,18 @@ class Exchange:
         message, revision = self.message, self.revision
         id_ = fault.id if fault.id is not None else message.id if message is not None else None
         is_modern = revision is None or revision.is_modern
+        headers = fault.headers
         if isinstance(fault, request_head.UnknownTokenError):
             fault.message += f" An operator can issue one at {request_head.tokens_page(self.scope)}"
+            headers = tuple(
+                (name, request_head.with_metadata(value, self.scope)) for name, value in fault.headers
+            )
         body = protocol.error(id_, fault)
         if self.is_begun:
             await self.send_part(protocol.event(body), more=False)
             self.note(200)
             return None
-        return Reply(fault.status(is_modern=is_modern), body, self.bearer, (*JSON, *fault.headers))
+        return Reply(fault.status(is_modern=is_modern), body, self.bearer, (*JSON, *headers))
 
     async def send_whole(self, reply: Reply) -> None:
         """Send a complete response, and log it."""

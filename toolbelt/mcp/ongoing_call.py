@@ -72,7 +72,7 @@ class OngoingCall:
             # Called on the event loop of the upstream servers.
             loop.call_soon_threadsafe(self._notify_progress, progress, total, message)
 
-        if self.bearer.kind == "operator":
+        if self.bearer.user is not None:
             await threads.run(authorization.check_call, self.bearer, self.head.agent)
         call = self.call
         if self.progress_token is not None:

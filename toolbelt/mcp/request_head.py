@@ -7,7 +7,6 @@ media types and the length are checked before the body is read.
 from __future__ import annotations
 
 import functools
-import re
 import urllib.parse
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
@@ -18,10 +17,10 @@ from django.core import exceptions
 from django.http import HttpRequest
 from django.utils import http
 
-from toolbelt.core import agents, api_tokens, caches, errors, request_key, sessions, texts
+from toolbelt.core import agent_addresses, agents, api_tokens, caches, errors, request_key, sessions, texts
 from toolbelt.mcp import protocol
 
-ENDPOINT = "/mcp"
+ENDPOINT = agent_addresses.ENDPOINT
 LEGACY_SSE = (
     "This client requests the HTTP+SSE transport of MCP 2024-11-05, which Toolbelt does not support. Configure it for"
     f' Streamable HTTP (often called "http") at an agent\'s address, {ENDPOINT}/AGENT.'
@@ -34,10 +33,11 @@ MAX_CACHED_BYTES = 4096
 # Larger heads are refused. Most reverse proxies accept far less.
 MAX_BYTES = 65_536
 MAX_SESSION_LENGTH = 256
+# Where the metadata of a protected resource is, before its own path (RFC 9728, 3.1).
+METADATA = "/.well-known/oauth-protected-resource"
 # The name in the query of an address by which a client chooses how it loads tools.
 LOADING = "loading"
 
-_PATH = re.compile(r"/mcp/([A-Za-z0-9_.-]{1,64})(?:/s/(.+?))?/?", re.DOTALL)
 _USED_HEADERS = frozenset(
     {
         b"accept",
@@ -147,13 +147,13 @@ def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
         raise _fault(421, "This host is not allowed. An operator can add it to ALLOWED_HOSTS.")
     if (origin := get(b"origin")) is not None and not _may_come_from(origin, host, scheme):
         raise _fault(403, "This origin is not allowed. An operator can add it to CSRF_TRUSTED_ORIGINS.")
-    where = _PATH.fullmatch(scope["path"])
+    where = agent_addresses.read(scope["path"])
     if where is None:
         raise _fault(
             404,
             f"There is nothing here. An agent's address is {ENDPOINT}/AGENT, or {ENDPOINT}/AGENT/s/SESSION.",
         )
-    agent, session = where[1], where[2]
+    agent, session = where
     if session is not None and (problem := sessions.id_problem(session)):
         raise _fault(404, f"There is no such session: {problem}")
     method: str = scope["method"]
@@ -221,20 +221,30 @@ def unknown_token(*, is_sent: bool) -> UnknownTokenError:
     challenge = b'Bearer realm="toolbelt"' + (b', error="invalid_token"' if is_sent else b"")
     return UnknownTokenError(
         protocol.INVALID_REQUEST,
-        "Toolbelt requires a token of this agent, sent as Authorization: Bearer tb_…. OAuth is not supported.",
+        "Toolbelt requires a token of this agent, sent as Authorization: Bearer tb_…, or a sign-in with OAuth.",
         status=401,
         headers=((b"www-authenticate", challenge),),
     )
 
 
-def tokens_page(scope: Mapping[str, Any]) -> str:
-    """Return the address where an operator can issue a token, for a request whose host is allowed."""
+def origin(scope: Mapping[str, Any]) -> str:
+    """Return the scheme and the host of a request whose host is allowed."""
     sent = {name: value.decode("latin-1").strip(" \t") for name, value in scope["headers"]}
     host = (sent.get(b"x-forwarded-host") if settings.USE_X_FORWARDED_HOST else "") or sent[b"host"]
-    scheme = "https" if scope["scheme"] == "https" else "http"
-    where = _PATH.fullmatch(scope["path"])
-    of_agent = f"?agent={where[1]}#issue" if where is not None else ""
-    return f"{scheme}://{host}{urls.reverse('web:tokens')}{of_agent}"
+    return f"{'https' if scope['scheme'] == 'https' else 'http'}://{host}"
+
+
+def tokens_page(scope: Mapping[str, Any]) -> str:
+    """Return the address where an operator can issue a token, for a request whose host is allowed."""
+    where = agent_addresses.read(scope["path"])
+    of_agent = f"?agent={where[0]}#issue" if where is not None else ""
+    return f"{origin(scope)}{urls.reverse('web:tokens')}{of_agent}"
+
+
+def with_metadata(challenge: bytes, scope: Mapping[str, Any]) -> bytes:
+    """Return the challenge of a 401 with the address of the metadata (RFC 9728, 5.1), from which a client signs in."""
+    path = urllib.parse.quote(scope["path"])
+    return challenge + f', resource_metadata="{origin(scope)}{METADATA}{path}"'.encode()
 
 
 def unknown_agent(reason: errors.NotFound) -> protocol.ProtocolError:

@@ -22,6 +22,7 @@ from toolbelt.models.catalog import (
     Tool,
     Toolkit,
 )
+from toolbelt.models.client_connections import ClientConnection, SignInAttempt
 from toolbelt.models.context_use import ContextUse
 from toolbelt.models.conversations import Start, Told
 from toolbelt.models.first_lists import FirstList
@@ -53,6 +54,7 @@ __all__ = [
     "CallRecord",
     "Cancellation",
     "Category",
+    "ClientConnection",
     "ContextUse",
     "FirstList",
     "GateRule",
@@ -71,6 +73,7 @@ __all__ = [
     "RunningProcess",
     "SavedView",
     "SessionState",
+    "SignInAttempt",
     "Start",
     "SubApp",
     "SubAppAgent",

@@ -1,4 +1,4 @@
-"""API tokens, each of one agent or of one operator, and operators of single agents.
+"""API tokens, each of one agent, one operator or one client's connection, and operators of single agents.
 
 A token's text is shown once, when it is issued; the stored prefix finds it and the stored digest recognizes it, and
 neither reveals it. They are not configuration, so they do not move the revision.
@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from toolbelt.models import agents, naming
+from toolbelt.models import agents, client_connections, naming
 
 
 class ApiToken(models.Model):
@@ -42,6 +42,22 @@ class ApiToken(models.Model):
         related_name="api_tokens",
         help_text="The operator who uses the token. Empty: the token belongs to an agent.",
     )
+    connection = models.ForeignKey(
+        client_connections.ClientConnection,
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="api_tokens",
+        help_text="The MCP client that signed in with OAuth and uses the token. Empty: an operator issued it.",
+    )
+    access_token = models.OneToOneField(
+        "oauth2_provider.AccessToken",
+        on_delete=models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="api_token",
+        help_text="The same token for the authorization server, which removes both.",
+    )
     scope = models.CharField(
         max_length=5, choices=Scope, blank=True, help_text="What an operator may do with the token."
     )
@@ -63,10 +79,22 @@ class ApiToken(models.Model):
         constraints = [
             naming.not_blank("api_token", "prefix"),
             models.CheckConstraint(
-                condition=Q(agent__isnull=False, user__isnull=True, scope="")
-                | Q(agent__isnull=True, user__isnull=False, scope__in=("read", "write")),
+                condition=Q(agent__isnull=False, user__isnull=True, scope="", connection__isnull=True)
+                | Q(
+                    agent__isnull=True,
+                    user__isnull=False,
+                    scope__in=("read", "write"),
+                    connection__isnull=True,
+                )
+                | Q(
+                    agent__isnull=False,
+                    user__isnull=False,
+                    scope="",
+                    connection__isnull=False,
+                    access_token__isnull=False,
+                ),
                 name="api_token_of_one",
-                violation_error_message="A token is of one agent, or of one operator with a scope.",
+                violation_error_message="A token is of one agent, of one operator with a scope, or of one connection.",
             ),
         ]
 

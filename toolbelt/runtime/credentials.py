@@ -39,7 +39,8 @@ _first_use = threading.Event()
 class Bearer:
     """The owner of a token: one agent, or an operator (``user`` is their primary key) with a scope.
 
-    ``name`` is their name in the audit log; no user has the name of an agent there.
+    ``name`` is their name in the audit log; no user has the name of an agent there. An MCP client that a person allowed
+    to act as an agent is that agent, and ``user`` is the person.
     """
 
     kind: Literal["agent", "operator"]
@@ -48,6 +49,11 @@ class Bearer:
     agent: str = ""
     scope: Literal["", "read", "write"] = ""
     user: int | None = None
+
+    @property
+    def is_client(self) -> bool:
+        """Return whether this is an MCP client that signed in: its token is for the agent's MCP address only."""
+        return self.kind == "agent" and self.user is not None
 
 
 def recognize(text: str) -> Bearer | None:
@@ -123,9 +129,10 @@ def stop() -> None:
 
 def _bearer(stored: credentials.StoredToken) -> Bearer:
     token = stored.token
-    if stored.user_id is None:
+    if token.agent:
         # User names contain no colon.
-        return Bearer(kind="agent", name=f"agent:{token.agent}", prefix=token.prefix, agent=token.agent)
+        name = f"agent:{token.agent}" + (f" for {token.user}" if token.user else "")
+        return Bearer(kind="agent", name=name, prefix=token.prefix, agent=token.agent, user=stored.user_id)
     scope: Literal["read", "write"] = "write" if token.scope == "write" else "read"
     return Bearer(kind="operator", name=token.user, prefix=token.prefix, scope=scope, user=stored.user_id)
 

@@ -88,6 +88,8 @@ def number(name: str, default: int) -> int:
 # Applications
 
 INSTALLED_APPS = [
+    # The authorization server of MCP clients (toolbelt.oauth). First, so that toolbelt.admin can leave its tables out.
+    "oauth2_provider",
     "toolbelt",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -272,6 +274,41 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_TEMPLATE = "locked_out.html"
 CSRF_FAILURE_VIEW = "toolbelt.web.kit.page_shell.csrf_failure"
 
+# Sign-in of MCP clients. `docs/decisions/0066-clients-sign-in-with-oauth.md` says why each of these is set.
+
+# The library's own tables, named because rows of Toolbelt refer to them.
+OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth2_provider.Application"
+OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oauth2_provider.AccessToken"  # noqa: S105 (no password)
+OAUTH2_PROVIDER = {
+    # Authorization codes and refresh tokens, and no other grants.
+    "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",
+    "OAUTH2_VALIDATOR_CLASS": "toolbelt.oauth.validator.Validator",
+    "ACCESS_TOKEN_GENERATOR": "toolbelt.oauth.validator.new_token",
+    "REFRESH_TOKEN_GENERATOR": "toolbelt.oauth.validator.new_token",
+    "SCOPES": {"tools": "Use the agent's tools"},
+    "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
+    # Without use. Each refresh begins it again.
+    "REFRESH_TOKEN_EXPIRE_SECONDS": 30 * 86_400,
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    # RFC 8252, 7.3: clients on the person's machine take any free port.
+    "ALLOW_LOCALHOST_LOOPBACK": True,
+    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
+    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_REQUIRED": True,
+    "DCR_ENABLED": True,
+    "CIMD_METADATA_FETCHER": "toolbelt.oauth.documents.Fetcher",
+    "CIMD_REGISTRATION_PERMISSION_CLASSES": ("toolbelt.oauth.documents.Permission",),
+    "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
+    "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
+    "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": ["none"],
+}
+
 # What a browser may do
 
 INSECURE_HTTP = env.bool("TOOLBELT_INSECURE_HTTP", default=ENVIRONMENT != "production")
@@ -279,8 +316,9 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = not INSECURE_
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # probes come from inside, without TLS
 SECURE_HSTS_SECONDS = 0 if INSECURE_HTTP else number("TOOLBELT_HSTS_SECONDS", default=365 * 24 * 3600)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = not INSECURE_HTTP
-# Preloading covers a whole domain, so it is the domain owner's decision and not this application's.
-SILENCED_SYSTEM_CHECKS = ["security.W021"]
+# Preloading covers a whole domain, so it is the domain owner's decision and not this application's. And redirect URIs
+# with http are those of clients on the person's own machine: toolbelt.oauth.registration refuses all others.
+SILENCED_SYSTEM_CHECKS = ["security.W021", "oauth2_provider.W008"]
 CSRF_COOKIE_HTTPONLY = True
 X_FRAME_OPTIONS = "DENY"
 
@@ -366,6 +404,12 @@ for _setting, _declared in conf.SETTINGS.items():
             raise ImproperlyConfigured(
                 f"Set {_variable} to {expected}, not {env.str(_variable)!r}."
             ) from None
+OAUTH2_PROVIDER["ALLOWED_REDIRECT_URI_SCHEMES"] = [
+    "https",
+    "http",
+    *globals().get("TOOLBELT_REDIRECT_SCHEMES", conf.SETTINGS["REDIRECT_SCHEMES"].default),
+]
+OAUTH2_PROVIDER["CIMD_ENABLED"] = globals().get("TOOLBELT_CLIENT_DOCUMENTS", False)
 # Django rejects larger bodies before the API can check them.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(
     globals().get("TOOLBELT_API_BODY_BYTES", 0), global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE

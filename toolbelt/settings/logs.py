@@ -114,6 +114,8 @@ def configure(*, level: str, as_json: bool) -> dict[str, Any]:
             # what matters themselves.
             **{name: {"level": "CRITICAL"} for name in ("client", "mcp")},
             **{name: {"level": "WARNING"} for name in ("httpx", "httpx2", "httpcore", "httpcore2")},
+            # At DEBUG, they would log codes and tokens.
+            **{name: {"level": "WARNING"} for name in ("oauthlib", "oauth2_provider")},
             "uvicorn": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
             "uvicorn.error": {"handlers": [], "propagate": True},
         },

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from django.contrib import auth
-from django.db.models import F, Q
-from django.db.models.functions import Coalesce
+from django.db.models import Case, Q, When
 
 from toolbelt import models
 from toolbelt.core import errors
@@ -20,10 +19,11 @@ Rejection = Literal["", "revoked", "expired", "archived", "deactivated"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """The public data of a token: either ``agent`` or ``user`` is its owner, and the other is empty.
+    """The public data of a token: either ``agent`` or ``user`` is its owner, and the other is empty; a token of a
+    client's connection names both, the agent and the person for whom the client acts.
 
     ``issued_by`` is who issued it, as in the audit log; empty if that is not known. ``is_owner_active``: its user is
-    active, or its agent is not archived.
+    active, and its agent is not archived.
     """
 
     prefix: str
@@ -103,8 +103,9 @@ def find(prefix: str) -> StoredToken | None:
 
 
 def listed(agent: str = "") -> list[Token]:
-    """Return all tokens, or those of one agent, the newest first."""
-    return [stored.token for stored in _stored(**({"agent__key": agent} if agent else {}))]
+    """Return all tokens that were issued by operators, or those of one agent, the newest first."""
+    filters = {"agent__key": agent} if agent else {}
+    return [stored.token for stored in _stored(connection__isnull=True, **filters)]
 
 
 def is_any_agent_connected() -> bool:
@@ -118,8 +119,8 @@ def rejected_though_valid(now: dt.datetime) -> list[Token]:
 
 
 def prefixes() -> list[str]:
-    """Return the prefixes of all tokens."""
-    return list(models.ApiToken.objects.values_list("prefix", flat=True))
+    """Return the prefixes of all tokens that were issued by operators."""
+    return list(models.ApiToken.objects.filter(connection=None).values_list("prefix", flat=True))
 
 
 def revoke(prefix: str, at: dt.datetime) -> None:
@@ -132,6 +133,7 @@ def record_uses(uses: Mapping[str, dt.datetime], min_interval: dt.timedelta) -> 
     for prefix, at in uses.items():
         older = Q(last_used__isnull=True) | Q(last_used__lte=at - min_interval)
         models.ApiToken.objects.filter(older, prefix=prefix).update(last_used=at)
+        models.ClientConnection.objects.filter(older, api_tokens__prefix=prefix).update(last_used=at)
 
 
 def from_row(row: tuple[Any, ...]) -> StoredToken:
@@ -160,7 +162,7 @@ def from_row(row: tuple[Any, ...]) -> StoredToken:
     )
 
 
-def _stored(**filters: str) -> list[StoredToken]:
+def _stored(**filters: str | bool) -> list[StoredToken]:
     field = auth.get_user_model().USERNAME_FIELD
     rows = models.ApiToken.objects.filter(**filters).values_list(
         "prefix",
@@ -174,8 +176,8 @@ def _stored(**filters: str) -> list[StoredToken]:
         "last_used",
         "digest",
         "user_id",
-        # A user who is active, or an agent that is not archived.
-        Coalesce("user__is_active", ~F("agent__archived")),
+        # A user who is active, an agent that is not archived, or both.
+        Case(When(Q(user__is_active=False) | Q(agent__archived=True), then=False), default=True),
         "issued_by",
     )
     return [from_row(row) for row in rows]

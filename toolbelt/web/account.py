@@ -39,6 +39,7 @@ _KINDS: Mapping[str, str] = {
     "callrecord": "Calls",
     "auditentry": "Changes",
     "apitoken": "API tokens",
+    "clientconnection": "Connections of clients",
 }
 _VERBS: Mapping[str, str] = {"view": "see", "add": "add", "change": "change", "delete": "remove"}
 # Every user sees these.

@@ -18,7 +18,7 @@ from toolbelt.store import operators
 Act = Literal["view", "add", "change", "delete"]
 
 # Kinds whose name in the audit log differs from their model's.
-_ROWS = {"session": "agent_session", "token": "api_token"}
+_ROWS = {"connection": "client_connection", "session": "agent_session", "token": "api_token"}
 # The pages of agents, tools, toolkits, loadouts, sub-apps and rules show them, and so does the audit log.
 _ON_DASHBOARD = frozenset(
     {"agent", "tool", "toolkit", "loadout", "sub_app", "gate_rule", "audit_entry", "settings"}
@@ -64,6 +64,14 @@ FLIP = permission("change", "agent")
 
 # To name the operators of an agent, which also concerns users.
 SET_OPERATORS = (FLIP, "auth.change_user")
+
+# To let MCP clients use every agent for oneself.
+USE = permission("add", "connection")
+
+
+def may_use(user: User, agent: str) -> bool:
+    """Return whether the user may let MCP clients act as this agent: as every agent, or as one of its operators."""
+    return user.has_perm(USE) or agent in operators.of_user(user.pk)
 
 
 def may_flip(user: User, agent: str) -> bool:

@@ -5,7 +5,7 @@ role            may
 ==============  =======================================================================================
 viewer          view everything except tokens: states, reasons, the audit log, calls
 operator        also flip switches, edit agents and toolkits, block, approve and refresh tools, evict sessions,
-                decide about calls that wait for approval
+                decide about calls that wait for approval, use agents with MCP clients that sign in
 administrator   everything, including the admin and the users
 ==============  =======================================================================================
 
@@ -54,6 +54,7 @@ _OF_OPERATORS = (
     rights.permission("delete", "session"),
     rights.permission("view", "approval"),
     rights.DECIDE,
+    rights.USE,
 )
 
 

@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from toolbelt import conf, models
 from toolbelt.control import writing
+from toolbelt.control.people import client_connections
 from toolbelt.core import api_tokens, errors
 from toolbelt.store import credentials
 
@@ -78,7 +79,8 @@ def issue(
 def revoke(write: writing.Write, prefix: str) -> Token:
     """Revoke the token with this prefix permanently. A token that is already revoked is unchanged. Raise NotFound.
 
-    The complete text of a token, which may have leaked, is accepted as well.
+    With the token of a client that signed in, its connection is revoked. The complete text of a token, which may have
+    leaked, is accepted as well.
     """
     if api_tokens.is_well_formed(prefix):
         prefix = api_tokens.prefix(prefix)
@@ -90,6 +92,9 @@ def revoke(write: writing.Write, prefix: str) -> Token:
         if token.revoked is not None:
             return token
         now = timezone.now()
+        if token.agent and token.user:
+            client_connections.revoke_of_token(write, prefix)
+            return dataclasses.replace(token, revoked=now)
         credentials.revoke(prefix, now)
         writing.record(write, "token", prefix, action="token.revoke", before=_described(token), after=None)
         return dataclasses.replace(token, revoked=now)

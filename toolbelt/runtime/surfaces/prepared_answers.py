@@ -122,8 +122,10 @@ class PreparedAnswers:
     async def cached(self, request: SurfaceRequest) -> SurfaceAnswer | None:
         """Return the answer, if it is cached and the token is valid for it. Uses one query."""
         context = await self.contexts.of(request.token, request.key)
-        template = await self._template(request, context) if context is not None else None
-        if context is None or template is None:
+        if context is None or context.bearer.is_client:
+            return None
+        template = await self._template(request, context)
+        if template is None:
             return None
         append: Mapping[str, Any] | None = None
         if request.conversation is not None:
@@ -148,7 +150,7 @@ class PreparedAnswers:
     async def last_known(self, request: SurfaceRequest) -> SurfaceAnswer | None:
         """Return the last known answer, marked as stale, if the database is unavailable and there is one."""
         context = self.contexts.last_known(request.token, request.key) if self.contexts.is_offline else None
-        if context is None:
+        if context is None or context.bearer.is_client:
             return None
         # A grant may have expired since the last probe, which makes it another surface that may not be cached yet.
         stamp = context.probed.state.agent_stamp
@@ -233,7 +235,12 @@ def _answer_to_sender(
     request: SurfaceRequest, may_ask: Callable[[credentials.Bearer], bool]
 ) -> SurfaceAnswer:
     bearer = credentials.recognize(request.token)
-    if bearer is None or bearer.agent not in ("", request.key.agent) or not may_ask(bearer):
+    if (
+        bearer is None
+        or bearer.is_client
+        or bearer.agent not in ("", request.key.agent)
+        or not may_ask(bearer)
+    ):
         raise errors.Refused("This token does not allow this request.")
     return answer(bearer, request)
 

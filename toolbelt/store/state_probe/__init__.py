@@ -98,7 +98,8 @@ def with_token(parameters: str, prefix: str, agent: str, session: str, extra: st
     name = cast("Field[Any, Any]", user.get_field(auth.get_user_model().USERNAME_FIELD))
     return f"""
     SELECT {extra} t.prefix, t.name, ta.key, u."{name.column}", t.scope, t.created, t.expires, t.revoked,
-        t.last_used, t.digest, t.user_id, coalesce(u.is_active, NOT ta.archived), {_STATE}
+        t.last_used, t.digest, t.user_id,
+        coalesce(u.is_active, TRUE) AND NOT coalesce(ta.archived, FALSE), {_STATE}
     FROM {parameters} {models.Agent._meta.db_table} a
     JOIN {models.ApiToken._meta.db_table} t ON t.prefix = {prefix}
     LEFT JOIN {models.Agent._meta.db_table} ta ON ta.id = t.agent_id

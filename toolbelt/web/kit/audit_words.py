@@ -51,6 +51,8 @@ _FLIPS: Mapping[str, Mapping[bool | None, str]] = {
 _ACTIONS = {
     "agent.equip": "changed the loadout of",
     "agent.operators": "changed the operators of",
+    "connection.allow": "connected the client",
+    "connection.revoke": "disconnected the client",
     "user.roles": "changed the roles of",
     "user.password": "set the password of",
     "settings.change": "was started with other values of",
@@ -84,6 +86,8 @@ _IRREVERSIBLE = frozenset(
     {
         "plugin.create",
         "tool.create",
+        "connection.allow",
+        "connection.revoke",
         "token.issue",
         "token.revoke",
         "session.evict",
@@ -133,7 +137,12 @@ def action_phrase(entry: queries.Entry) -> str:
 
 
 def subject(entry: queries.Entry) -> str:
-    """Return the object of the change: the toolkit or tool of a flip, otherwise the entry itself."""
+    """Return the object of the change: the toolkit or tool of a flip, otherwise the entry itself; a connection by the
+    name of its client.
+    """
+    described = entry.after or entry.before
+    if entry.subject_kind == "connection" and isinstance(described, Mapping):
+        return texts.visible(str(described.get("client", "")))
     return entry.key or entry.subject_key
 
 
@@ -273,10 +282,10 @@ def _title_and_url(entry: queries.Entry, stored: catalog.Catalog | None) -> tupl
 
 
 def _agent(entry: queries.Entry, *, is_open: bool) -> str:
-    """Return the agent to name beside the changed entry: the agent of a flip or of a token."""
-    if entry.subject_kind == "token" and is_open:
-        token = entry.after or entry.before
-        return str(token.get("agent", "")) if isinstance(token, Mapping) else ""
+    """Return the agent to name beside the changed entry: the agent of a flip, a token or a connection."""
+    if entry.subject_kind in ("connection", "token") and is_open:
+        described = entry.after or entry.before
+        return str(described.get("agent", "")) if isinstance(described, Mapping) else ""
     return entry.subject_key if entry.subject_kind == "agent" and entry.key else ""
 
 
