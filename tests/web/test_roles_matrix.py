@@ -155,6 +155,9 @@ TABLE: Mapping[str, str] = {
     "first_request": "administrators",
     "issue_token": "administrators",
     "revoke_token": "administrators",
+    # One's own; those of others require permissions: tests/web/test_connections.py
+    "connections": "every user",
+    "revoke_connection": "every user",
 }
 # Form fields and query parameters that the permission check depends on.
 SENT: Mapping[str, Mapping[str, str]] = {

@@ -24,7 +24,7 @@ from toolbelt import conf
 from toolbelt.control.agents import mcp_clients
 from toolbelt.control.people import rights, tokens
 from toolbelt.control.reports import queries
-from toolbelt.core import policy, surface, tool_lists
+from toolbelt.core import agent_addresses, policy, surface, tool_lists
 from toolbelt.web import agents
 from toolbelt.web import tokens as tokens_page
 from toolbelt.web.kit import http, pieces, responses, words
@@ -111,6 +111,8 @@ class _Page(pieces.Page):
         self.chosen = chosen if chosen in names else names[0]
         self.issued = issued
         self.command = f"{conf.COMMAND} token issue --agent {shlex.quote(agent)} --days 90"
+        self.address = f"{origin}{agent_addresses.ENDPOINT}/{agent}"
+        self.may_use = rights.may_use(user, agent)
         self.may_change = rights.may_flip(user, agent)
         self.may_issue = may_see_tokens and user.has_perm(_ISSUE)
         self.status = _first_request(agent, prefix) if may_see_tokens else None

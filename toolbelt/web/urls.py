@@ -11,6 +11,7 @@ from toolbelt.web import (
     audit,
     bulk,
     connect,
+    connections,
     documents,
     help,  # noqa: A004
     home,
@@ -166,6 +167,8 @@ urlpatterns = [
     path("people/new/", people.create, name="create_person"),
     path("people/<name:person>/roles/", people.set_roles, name="person_roles"),
     path("people/<name:person>/active/", people.set_active, name="person_active"),
+    path("connections/", connections.listing, name="connections"),
+    path("connections/<int:connection>/revoke/", connections.revoke, name="revoke_connection"),
     path("tokens/", tokens.listing, name="tokens"),
     path("tokens/issue/", tokens.issue, name="issue_token"),
     path("tokens/<name:token>/revoke/", tokens.revoke, name="revoke_token"),

@@ -48,6 +48,7 @@ _PAGES = (
     _Page("Sub-apps", "sub_apps"),
     _Page("Calls", "calls", "usage unused errors", kind="call_record"),
     _Page("Audit log", "audit_log", "history who changed undo"),
+    _Page("Connections", "connections", "oauth sign in clients claude chatgpt revoke"),
     _Page("Tokens", "tokens", "api credentials", kind="api_token"),
     _Page("People & roles", "people", "users operators administrators", permission="auth.view_user"),
     _Page("Import & export", "import_export", "configuration file backup"),
