@@ -138,7 +138,7 @@ tests() {
             tests/management/test_run_schedule.py tests/test_faults.py tests/test_health.py tests/test_pooling.py \
             tests/flows/test_scenarios_through_rows.py tests/api/test_concurrent_requests.py \
             tests/admin/test_pages.py::test_every_page_takes_few_queries_regardless_of_the_number_of_rows \
-            tests/mcp/test_streams.py tests/mcp/test_stream_comparisons.py tests/web/test_call_log.py \
+            tests/mcp/test_streams.py tests/mcp/test_stream_comparisons.py tests/oauth tests/web/test_call_log.py \
             tests/web/test_audit.py
     else
         skip "Tests on PostgreSQL" "no server responds; start one and set TEST_DATABASE_URL to its address."

@@ -51,6 +51,8 @@ OPERATOR_PERMISSIONS = (
     "change_gaterule",
     "delete_gaterule",
     "view_callrecord",
+    "add_clientconnection",
+    "view_clientconnection",
 )
 
 OpensPage = Callable[..., Page]

@@ -10,12 +10,12 @@ import pytest
 from django.test import Client as Browser
 from oauth2_provider import models as oauth
 
-from tests import fast_fixtures
+from tests import concurrently, fast_fixtures
 from tests.mcp.conftest import Client, Endpoint, Request
 from tests.oauth.conftest import ORIGIN, SignIn, status
 from toolbelt import models
 from toolbelt.control import writing
-from toolbelt.control.people import client_connections
+from toolbelt.control.people import client_connections, tokens
 
 
 def challenged(endpoint: Endpoint, path: str, **about: Any) -> str:
@@ -196,3 +196,26 @@ def test_the_page_after_the_answer_leads_back_without_being_a_redirect(desk: Sig
     assert page.status_code == 200
     assert page.headers["Refresh"].startswith("0; url=https://client.example/callback?code=")
     assert "no-store" in page.headers["Cache-Control"]
+
+
+def test_of_two_requests_with_one_code_one_gets_a_token(desk: SignIn):
+    code = desk.consent()["code"]
+    answers = concurrently.done([lambda: desk.exchange(code)] * 3)
+    assert sorted(answer.status_code for answer in answers) == [200, 400, 400]
+    assert models.ApiToken.objects.count() == 1
+
+
+def test_of_two_requests_with_one_refresh_token_at_most_one_gets_another(desk: SignIn):
+    desk.sign_in()
+    before = desk.tokens["refresh_token"]
+    answers = concurrently.done([lambda: desk.refresh(before)] * 3)
+    assert [answer.status_code for answer in answers].count(200) <= 1
+    assert models.ApiToken.objects.count() <= 1
+
+
+def test_a_token_that_leaked_ends_its_connection(desk: SignIn, endpoint: Endpoint):
+    token = desk.sign_in()
+    tokens.revoke(writing.by("adam", "command"), token)
+    assert status(endpoint, token) == 401
+    assert desk.refresh().json()["error"] == "invalid_grant"
+    assert models.AuditEntry.objects.latest("id").action == "connection.revoke"

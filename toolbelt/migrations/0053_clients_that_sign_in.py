@@ -11,8 +11,8 @@ class Migration(migrations.Migration):
     dependencies = [
         ('toolbelt', '0051_the_past'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        migrations.swappable_dependency(settings.OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL),
-        migrations.swappable_dependency(settings.OAUTH2_PROVIDER_APPLICATION_MODEL),
+        # Its last one, so that no later one rewrites tables that rows here refer to.
+        ('oauth2_provider', '0022_refreshtoken_token_family_index'),
     ]
 
     operations = [
