@@ -15,6 +15,7 @@ from oauth2_provider.views import mixins
 
 from toolbelt.control.people import sign_in_attempts
 from toolbelt.core import agent_addresses
+from toolbelt.oauth import registration
 
 
 @decorators.login_not_required
@@ -23,7 +24,12 @@ from toolbelt.core import agent_addresses
 @sensitive_post_parameters("code", "code_verifier", "refresh_token")
 def issue(request: HttpRequest) -> HttpResponse:
     """Return an access token and a refresh token, or why not. How far the client came is recorded."""
-    _, headers, body, status = mixins.OAuthLibMixin.get_oauthlib_core().create_token_response(request)
+    core = mixins.OAuthLibMixin.get_oauthlib_core()
+    try:
+        _, headers, body, status = core.create_token_response(request)
+    except oauth.Grant.DoesNotExist:
+        # Another request has used the code up since the library found it.
+        return registration.refusal("invalid_grant", "The code was used.")
     _record(request, json.loads(body), status)
     return _response(headers, body, status)
 

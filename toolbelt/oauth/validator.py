@@ -53,7 +53,7 @@ class Validator(oauth2_validators.OAuth2Validator):  # type: ignore[misc]
         later.
         """
         with transaction.atomic():
-            granted = self._use_grant(request)
+            granted = self._use_up(request)
             sent = [value for name, value in request.decoded_body or () if name == "resource"]
             if len(granted) != 1 or not {*sent} <= {*granted}:
                 _refuse_target(request)
@@ -71,11 +71,19 @@ class Validator(oauth2_validators.OAuth2Validator):  # type: ignore[misc]
     ) -> None:
         """Do nothing: storing the token has used up the code."""
 
-    def _use_grant(self, request: Any) -> list[str]:
-        """Return the resource for which the person allowed the client. A token without one is valid everywhere."""
+    def _use_up(self, request: Any) -> list[str]:
+        """Use up the code or refresh token, and return the resource for which the person allowed the client.
+
+        Both were valid a moment ago. To another request with the same refresh token at the same time, the library would
+        answer the first one's tokens, whose text it does not have.
+        """
         if request.grant_type == "refresh_token":
-            resource: list[str] = request.refresh_token_instance.resource
-            return resource
+            locked = oauth.RefreshToken.objects.select_for_update().filter(
+                pk=request.refresh_token_instance.pk, revoked=None
+            )
+            if (current := locked.first()) is None:
+                raise oauth_errors.InvalidGrantError(request=request)
+            return list(current.resource)
         grant = oauth.Grant.objects.select_for_update().filter(code=request.code, application=request.client)
         used = grant.first()
         if used is None:
