@@ -10,6 +10,7 @@ import urllib.parse
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.exceptions import BadRequest
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -22,7 +23,7 @@ from oauthlib.oauth2.rfc6749 import errors as oauth_errors
 
 from toolbelt.control.people import client_connections, rights, sign_in_attempts
 from toolbelt.core import addresses, agent_addresses, errors
-from toolbelt.oauth import metadata, validator
+from toolbelt.oauth import metadata, registration, validator
 from toolbelt.web.kit import http, pieces, responses
 
 # What the page of a failed request says, by its error code: what to do.
@@ -90,6 +91,8 @@ class _Outcome(pieces.Page):
 @require_http_methods(["GET", "POST"])
 def authorize(request: http.Request) -> HttpResponse:
     """Ask whether a client may act as an agent, or send the person back to the client with the answer."""
+    if registration.has_nul(request):
+        raise BadRequest("A parameter contains NUL.")
     try:
         asked = _read(request)
     except exceptions.OAuthToolkitError as error:
@@ -166,8 +169,7 @@ def _read(request: HttpRequest) -> Asked:
 def _failed(request: http.Request, error: exceptions.OAuthToolkitError) -> HttpResponse:
     """Return the page of a request that is not valid; its client is named only if its redirect is to be trusted."""
     fault = error.oauthlib_error
-    client = request.GET.get("client_id", "")
-    application = None if "\x00" in client else oauth.Application.objects.filter(client_id=client).first()
+    application = oauth.Application.objects.filter(client_id=request.GET.get("client_id", "")).first()
     if application is not None:
         resource = request.GET.get("resource", "")
         sign_in_attempts.failed(

@@ -108,8 +108,8 @@ def redirect_problem(uri: str) -> str:
         host = parts.hostname or ""
     except ValueError:
         return f"{uri[:100]} is not an address."
-    if any(character.isspace() for character in uri):
-        return "An address has no spaces."
+    if not uri.isprintable() or " " in uri:
+        return "An address has no spaces and no control characters."
     if parts.scheme == "http" and not addresses.is_this_machine(host):
         return f"{uri[:100]}: use https. Only addresses of the person's own machine may use http."
     return ""
@@ -126,6 +126,12 @@ def _registered(application: Any, sent: Client) -> dict[str, Any]:
         "token_endpoint_auth_method": "none",
         "scope": " ".join(metadata.SCOPES),
     }
+
+
+def has_nul(request: HttpRequest) -> bool:
+    """Return whether a parameter contains NUL, which no database of text takes."""
+    sent = [values for fields in (request.GET, request.POST) for _, values in fields.lists()]
+    return any("\x00" in value for values in sent for value in values)
 
 
 def refusal(

@@ -24,6 +24,8 @@ from toolbelt.oauth import registration
 @sensitive_post_parameters("code", "code_verifier", "refresh_token")
 def issue(request: HttpRequest) -> HttpResponse:
     """Return an access token and a refresh token, or why not. How far the client came is recorded."""
+    if registration.has_nul(request):
+        return registration.refusal("invalid_request", "A parameter contains NUL.")
     core = mixins.OAuthLibMixin.get_oauthlib_core()
     try:
         _, headers, body, status = core.create_token_response(request)
@@ -40,6 +42,8 @@ def issue(request: HttpRequest) -> HttpResponse:
 @sensitive_post_parameters("token")
 def revoke(request: HttpRequest) -> HttpResponse:
     """Revoke a token at the wish of its client, with everything that comes from the same sign-in."""
+    if registration.has_nul(request):
+        return registration.refusal("invalid_request", "A parameter contains NUL.")
     _, headers, body, status = mixins.OAuthLibMixin.get_oauthlib_core().create_revocation_response(request)
     return _response(headers, body, status)
 
@@ -50,10 +54,7 @@ def _response(headers: dict[str, str], body: str | None, status: int) -> HttpRes
 
 
 def _record(request: HttpRequest, document: dict[str, Any], status: int) -> None:
-    client = request.POST.get("client_id", "")
-    if "\x00" in client:
-        return
-    application = oauth.Application.objects.filter(client_id=client).first()
+    application = oauth.Application.objects.filter(client_id=request.POST.get("client_id", "")).first()
     if application is None:
         return
     if status != 200:
