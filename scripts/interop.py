@@ -250,6 +250,8 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
         **os.environ,
         "TOOLBELT_ENV": "production",
         "TOOLBELT_ENV_FILE": os.devnull,
+        # Where the static files of its pages are collected.
+        "TOOLBELT_HOME": str(scratch),
         "TOOLBELT_INSECURE_HTTP": "true",
         "TOOLBELT_PLUGINS_FILE": str(PLUGINS),
         # Nothing runs the demo's tools here.
@@ -268,6 +270,7 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
         return _run_setup(command, cwd=HERE, env=settings | more).strip().rpartition("\n")[2]
 
     print("==> Filling a database", flush=True)
+    manage("collectstatic", "--noinput", "--verbosity", "0")
     manage("migrate", "--verbosity", "0")
     manage("loaddata", "demo", "--verbosity", "0", TOOLBELT_ENV="demo", DEMO_REPOSITORY="")
     manage("plugins", "sync")

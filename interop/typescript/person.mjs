@@ -1,15 +1,17 @@
 // A person who logs in to Toolbelt with a browser of their own, and allows what a client asks.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
 
 import * as kit from "./kit.mjs";
 
 /** Run a command of manage.py on the server's database, and return its output. */
-function manage(...args) {
+async function manage(...args) {
   const { command, environment } = JSON.parse(readFileSync(process.env.TOOLBELT_MANAGE, "utf-8"));
-  return execFileSync(command[0], [...command.slice(1), ...args], { env: environment, encoding: "utf-8" });
+  // Not blocking, so that connections that the server closes meanwhile are noticed.
+  return (await promisify(execFile)(command[0], [...command.slice(1), ...args], { env: environment })).stdout;
 }
 
 /** Return the text of the first match's first group. */
@@ -23,9 +25,13 @@ export class Person {
   asked = 0;
   #cookies = new Map();
 
-  constructor() {
-    this.name = `person-${crypto.randomUUID().slice(0, 8)}`;
-    this.password = manage("user", "create", this.name, "--generate", "--role", "operator").trim();
+  /** Create an operator. */
+  static async create() {
+    const person = new Person();
+    person.name = `person-${crypto.randomUUID().slice(0, 8)}`;
+    const output = await manage("user", "create", person.name, "--generate", "--role", "operator");
+    person.password = output.trim();
+    return person;
   }
 
   async #fetch(url, body) {

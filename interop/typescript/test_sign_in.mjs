@@ -51,7 +51,7 @@ const CLIENTS = [
 
 for (const [name, Client, Transport, Unauthorized, options] of CLIENTS) {
   test(`${name} signs in, calls, refreshes, and asks again after a revocation`, async () => {
-    const person = new Person();
+    const person = await Person.create();
     const provider = new Provider();
     const address = new URL(kit.endpoint(kit.AGENT));
 
