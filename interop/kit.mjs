@@ -67,6 +67,32 @@ export async function whileListing(action) {
   }
 }
 
+/** Run an action while a person is asked about calls of a tool with these arguments, a condition of a gate rule. */
+export async function whileAsking(tool, when, action) {
+  await operator("POST", "gate-rules", { key: "interop-ask", effect: "ask", tools: [tool], when });
+  try {
+    return await action();
+  } finally {
+    await operator("DELETE", "gate-rules/interop-ask");
+  }
+}
+
+/** Decide about the call that waits for approval, once there is one: approve it, or reject it with a note. */
+export async function decide(note) {
+  const until = Date.now() + TIMEOUT_MS;
+  for (;;) {
+    const { items } = await operator("GET", `approvals?agent=${AGENT}`);
+    if (items.length) {
+      const path = `agents/${AGENT}/approvals/${items[0].id}`;
+      if (note === undefined) await operator("POST", `${path}/approve`, { shown: items[0].shown });
+      else await operator("POST", `${path}/reject`, { note });
+      return;
+    }
+    if (Date.now() > until) throw new Error("no call waits for approval");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 const META_TOOLS = ["call_tool", "list_toolkits", "load_tools", "search_tools", "unload_tools"];
 
 /** Return the names of the desk's tools and of Toolbelt's own, without the demo's. */

@@ -158,6 +158,18 @@ for (const [name, version, connect] of CLIENTS) {
       assert.deepEqual([desk.changes.count, guest.changes.count], [2, 2]);
     });
 
+    test("a call waits until a person approves it, or gets the words with which it is rejected", () =>
+      kit.whileAsking("desk__add", { a: { minimum: 500 } }, async () => {
+        const { client } = await connected();
+        const approved = call(client, "desk__add", { a: 700, b: 2 });
+        await kit.decide();
+        assert.deepEqual(structuredContent(await approved), { sum: 702 });
+        const rejected = call(client, "desk__add", { a: 800, b: Math.floor(Math.random() * 1e9) });
+        await kit.decide(`Not with ${name}.`);
+        assert.equal((await rejected).isError, true);
+        assert.match(text(await rejected), /An operator rejected this call of desk__add: Not with /);
+      }));
+
     test("dispatch searches and calls without changing the list", async () => {
       const { client } = await connected();
       const before = await names(client);
