@@ -38,6 +38,11 @@ def find(binding: str) -> Approval | None:
     return _first(models.Approval.objects.filter(binding=binding, state__in=call_approvals.OPEN))
 
 
+def spent(key: str, binding: str) -> Approval | None:
+    """Return the approval with this key if it is spent, and for this binding, and its call has not ended; else None."""
+    return _first(models.Approval.objects.filter(key=key, binding=binding, state="spent"))
+
+
 def read(key: str) -> Approval | None:
     """Return the approval with this key; None if there is none."""
     return _first(models.Approval.objects.filter(key=key))

@@ -21,7 +21,7 @@ from toolbelt.control.catalog import blocking, entries
 from toolbelt.core import admitting, errors
 from toolbelt.core import call_approvals as values
 from toolbelt.runtime import calls
-from toolbelt.runtime.calls import admissions, approval_waits, asking
+from toolbelt.runtime.calls import admissions, approval_waits, asking, gates
 from toolbelt.runtime.calls.incoming import Call, Caller, RequestKey
 from toolbelt.runtime.records import recordings
 from toolbelt.store import clock
@@ -593,6 +593,42 @@ def test_of_decisions_at_the_same_time_one_counts(transactional_db: None, ran: l
     now = latest()
     assert now.version == len(done)
     assert (now.state, bool(now.edited)) != ("approved", True)
+
+
+def admitted(arguments: Any = REFUND) -> gates.Admitted:
+    """Return a call that was approved, before its last check."""
+    gate = gates.CallGate(Call(key=ADA, tool="kb__search", arguments=arguments), may_ask=True)
+    snapshot, resolved, state = gate.resolve()
+    admission = gate.admit(resolved, snapshot)
+    assert isinstance(admission, admitting.Admission)
+    tool = snapshot.catalog.tools["kb__search"]
+    return gates.Admitted(
+        gate=gate,
+        definition=tool,
+        server=None,
+        state=state,
+        options=admission.options,
+        approval=admission.approval,
+    )
+
+
+def test_a_second_attempt_of_the_same_call_needs_no_second_approval_and_another_call_does(
+    ran: list[Any],
+) -> None:
+    call()
+    approve()
+    one, other = admitted(), admitted()
+    gates.check_again(one)
+    # Its server was not reached, or asks its user something.
+    gates.check_again(one)
+    with pytest.raises(gates.DeniedError) as denied:
+        gates.check_again(other)
+    assert denied.value.refusal.code == "approval-pending"
+    assert states() == ["spent", "pending"]
+    # What was changed meanwhile applies to the second attempt as well.
+    entries.change(OPERATOR, "gate_rule", "over-500", {"approvals": 2})
+    with pytest.raises(gates.DeniedError):
+        gates.check_again(one)
 
 
 def test_an_approval_is_spent_in_the_check_before_the_tool_runs(

@@ -70,8 +70,12 @@ class HeldCall:
         return _digest(call_approvals.binding(self.key, self.asked_by, tool, "", None, self.arguments, ()))
 
 
-def answer(held: HeldCall, *, may_ask: bool) -> Approval | admitting.Refusal:
-    """Return the approval of a call, or why it may not run yet; ask people, if they were not and ``may_ask``."""
+def answer(held: HeldCall, *, may_ask: bool, spent: str = "") -> Approval | admitting.Refusal:
+    """Return the approval of a call, or why it may not run yet; ask people, if they were not and ``may_ask``.
+
+    ``spent`` is the key of the approval that this call has spent, if it is checked again: before a second attempt, if
+    the first did not reach its server, or before the server gets the answers to its questions.
+    """
     judgement, now = held.judgement, clock.now()
     try:
         binding = held.binding
@@ -80,6 +84,8 @@ def answer(held: HeldCall, *, may_ask: bool) -> Approval | admitting.Refusal:
             path="", keyword="", message="they are not JSON, so that no person can approve them"
         )
         return admitting.invalid(held.tool.key, (violation,))
+    if spent and (own := rows.spent(spent, binding)) is not None:
+        return own
     found = rows.find(binding)
     match call_approvals.answer(found, now), found:
         case "run", Approval():

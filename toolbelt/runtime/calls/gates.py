@@ -227,7 +227,7 @@ class CallGate:
             arguments=arguments,
             judgement=refusal.judgement,
         )
-        approval = asking.answer(held, may_ask=self.may_ask)
+        approval = asking.answer(held, may_ask=self.may_ask, spent=self.spent)
         if isinstance(approval, admitting.Refusal):
             return approval
         # A copy: the program that called may still change its own.
@@ -359,13 +359,19 @@ def _denied(admitted: Admitted) -> DeniedError | None:
         snapshot.catalog, admitted.tool, recording.arguments
     )
     is_changed = stored.plugin != admitted.plugin or admission.options != admitted.options or is_refilled
-    if is_changed or admission.approval != admitted.approval:
+    if is_changed or _identity(admission.approval) != _identity(admitted.approval):
         return _changed(admitted)
     return None
 
 
+def _identity(approval: call_approvals.Approval | None) -> tuple[str, Mapping[str, Any]] | None:
+    return None if approval is None else (approval.key, approval.edited)
+
+
 def _spend(admitted: Admitted, approval: call_approvals.Approval) -> DeniedError | None:
-    """Spend the approval of a call; return why it may not run, if that is not to be had any more."""
+    """Spend the approval of a call, once; return why it may not run, if that is not to be had any more."""
+    if admitted.gate.spent:
+        return None
     if not asking.spend(approval, admitted.gate.recording.arguments, admitted.call_id):
         return _changed(admitted)
     admitted.gate.spent = approval.key
