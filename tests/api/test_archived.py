@@ -32,10 +32,12 @@ def test_an_archived_agents_token_is_rejected_until_it_is_restored(ada, subtests
 
 
 def test_only_operators_learn_that_an_agent_is_archived(olga, bob, archived, subtests):
-    # Finished client calls are recorded even for archived agents, and declarations do not concern an agent.
+    # Finished client calls are recorded even for archived agents, what people decided can be read, and declarations do
+    # not concern an agent.
     agents_own = test_authorization.AGENTS_OWN - {
         "report_outcome",
         "record_calls",
+        "get_approval",
         "read_declared_tools",
         "declare_tools",
     }
