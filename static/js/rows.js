@@ -65,7 +65,8 @@
   // rows, because a key pressed earlier would submit the form without htmx.
   let index = -1;
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {
-    index = detail.elt.querySelector("[data-rows]") ? currentIndex() : -1;
+    const isDeciding = detail.elt.querySelector("[data-rows]") || detail.elt.closest("[data-rows=leaving]");
+    index = isDeciding ? currentIndex() : -1;
   });
   document.addEventListener("htmx:load", ({ target }) => {
     if (index < 0 || !target.querySelector("[data-rows]")) return;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 from typing import Any
 
@@ -110,11 +109,14 @@ def test_old_ones_are_deleted_unless_they_are_in_force() -> None:
     assert {row.key for row in models.Approval.objects.all()} == {in_force.key, recent.key}
 
 
-def test_the_last_decided_one_of_the_same_tool_and_agent_is_what_another_is_compared_with() -> None:
+def test_each_is_compared_with_the_last_decided_one_of_its_agent_tool_and_rules() -> None:
     now = dt.datetime.now(dt.UTC)
     first = added("b", "d", asked=now - dt.timedelta(minutes=2))
     rows.move(first, values.reject(first, "olive", now), decided=now)
-    added("c", "e", asked=now - dt.timedelta(minutes=1), tool="other")
+    for number, other in enumerate(({"tool": "other"}, {"rules": ("other",)}, {"agent": "bo"}, {})):
+        one = added(f"c{number}", f"e{number}", asked=now - dt.timedelta(minutes=1), **other)
+        if other:
+            rows.move(one, values.reject(one, "olive", now), decided=now)
     last = added("f", "g", asked=now)
-    assert rows.before(last) == dataclasses.replace(values.reject(first, "olive", now))
-    assert rows.before(first) is None
+    # The one without a decision is not what it is compared with.
+    assert rows.befores([first, last]) == {last.key: values.reject(first, "olive", now)}

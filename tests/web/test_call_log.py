@@ -10,12 +10,15 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.contrib.auth import models as auth
 from django.test import Client
 from django.utils import timezone
 
 from tests import factories
-from tests.web import dashboard
+from tests.web import asking, dashboard
 from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.agents import call_approvals
 from toolbelt.store import call_records as stored_calls
 from toolbelt.web.call_log import views as calls
 
@@ -400,3 +403,29 @@ def test_only_a_call_of_a_tool_that_the_agent_did_not_have_links_to_why_it_did_n
     lacked = [line.call.outcome for line in log(call_viewer).calls if line.is_lacked]
 
     assert lacked == ["tool-withdrawn", "tool-denied"]
+
+
+def test_the_page_of_a_call_says_who_approved_it(call_viewer: Client, olive: auth.User) -> None:
+    waiting, ran = asking.ask({"amount": 700}), asking.ask({"amount": 800}, tool="shell")
+    call_approvals.approve(writing.by("pia", via="screen"), ran.key, ran.shown)
+    made = factories.call("shell", rule="over-500", outcome="ok")
+    ended = {"state": "done", "outcome": "ok", "spent": made.at}
+    models.Approval.objects.filter(key=ran.key).update(**ended, edited={"amount": 1})
+    held = factories.call(
+        "papers",
+        rule="over-500",
+        outcome="approval-pending",
+        error=f"over-500 asked: Waiting for approval {waiting.key}. Call again with exactly the same arguments.",
+    )
+    page = call_viewer.get(f"/calls/{held.pk}/").context["page"]
+    assert (page.outcome, page.asked.words) == ("waits for approval", "waits for approval")
+    html = dashboard.text(call_viewer.get(f"/calls/{made.pk}/"))
+    assert f"Approval {ran.key} of this call: approved by pia, with changes; the call succeeded" in html
+    # Who may not decide may not see what was approved, either.
+    assert f"/review/approvals/{ran.key}/" not in html
+    olive.user_permissions.add(auth.Permission.objects.get(codename="decide_approval"))
+    assert f"/review/approvals/{ran.key}/" in dashboard.text(call_viewer.get(f"/calls/{made.pk}/"))
+    # Which of two it was is not known.
+    other = asking.ask({"amount": 900}, tool="shell")
+    models.Approval.objects.filter(key=other.key).update(**ended)
+    assert call_viewer.get(f"/calls/{made.pk}/").context["page"].asked is None

@@ -14,7 +14,8 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.test import Client
 
-from tests.web.test_authorization import ADDRESSES, CHANGES
+from tests.web import asking
+from tests.web.test_authorization import ADDRESSES, CHANGES, SAMPLES
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
@@ -112,6 +113,10 @@ TABLE: Mapping[str, str] = {
     "refresh_plugins": "operators",
     "review": "every user",
     "decide": "operators",
+    "approvals": "every user",
+    "approval": "operators of this agent",
+    "decide_approvals": "operators of any agent",
+    "edit_approval": "operators of this agent",
     "reconnect_plugin": "operators",
     "new_agent": "administrators",
     "create_agent": "administrators",
@@ -222,11 +227,12 @@ def test_each_role_can_open_exactly_the_urls_in_the_table(role: str, belt: None)
     session_cookie = cookie(role)
     tokens.issue(SETUP, agent="ada")
     done = switches.flip(SETUP.replace(confirm=True), "ada", "issues", False)
+    approval = asking.ask({"amount": 700})
     allowed = {}
     for name, address, method in WEB:
-        response = send_request(
-            session_cookie, name, address.replace("/audit/1/", f"/audit/{done.entry}/"), method
-        )
+        address = address.replace("/audit/1/", f"/audit/{done.entry}/")
+        address = address.replace(f"/{SAMPLES['approval']}/", f"/{approval.key}/")
+        response = send_request(session_cookie, name, address, method)
         allowed[name] = is_allowed(response)
     assert {name: role in MAY[may] for name, may in TABLE.items()} == allowed
 

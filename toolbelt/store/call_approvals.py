@@ -6,11 +6,11 @@ import dataclasses
 import datetime as dt
 import secrets
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import models as orm
 from django.db import transaction
-from django.db.models import signals
+from django.db.models import functions, signals
 
 from toolbelt import models
 from toolbelt.core import call_approvals
@@ -107,10 +107,52 @@ def listed(
     return [_value(row) for row in rows.order_by("-id")[:maximum]]
 
 
-def before(approval: Approval) -> Approval | None:
-    """Return the last one before it that people decided, of the same tool and agent; None if there is none."""
-    rows = models.Approval.objects.filter(agent=approval.agent, tool=approval.tool, decided__isnull=False)
-    return _first(rows.filter(asked__lt=approval.asked).exclude(key=approval.key).order_by("-id"))
+def settled(agents: Collection[str] | None, maximum: int) -> list[Approval]:
+    """Return those that need no decision any more, the newest first: of these agents or of all."""
+    rows = models.Approval.objects.exclude(state="pending", expires__gt=clock.now())
+    if agents is not None:
+        rows = rows.filter(agent__in=agents)
+    return [_value(row) for row in rows.order_by("-id")[:maximum]]
+
+
+def befores(approvals: Collection[Approval]) -> Mapping[str, Approval]:
+    """Return by the key of each the last one before it that people decided, of the same agent and tool, about which the
+    same rules asked; none if there is none. Two queries.
+    """
+    same = {name: orm.OuterRef(name) for name in ("agent", "tool", "rules")}
+    earlier = models.Approval.objects.filter(**same, decided__isnull=False, asked__lt=orm.OuterRef("asked"))
+    asked = models.Approval.objects.filter(key__in=[approval.key for approval in approvals])
+    asked = asked.annotate(earlier=orm.Subquery(earlier.order_by("-id").values("pk")[:1]))
+    found = dict(asked.filter(earlier__isnull=False).values_list("key", "earlier"))
+    rows = models.Approval.objects.in_bulk(set(found.values())) if found else {}
+    return {key: _value(rows[earlier]) for key, earlier in found.items() if earlier in rows}
+
+
+class Fate(NamedTuple):
+    """What became of a request; ``decided`` is when it was approved or rejected."""
+
+    asked: dt.datetime
+    decided: dt.datetime | None
+    is_rejected: bool
+    is_over: bool
+
+
+def fates(rule: str, since: dt.datetime) -> list[Fate]:
+    """Return what became of the requests since then that this rule asked about."""
+    now = clock.now()
+    rows = models.Approval.objects.annotate(names=functions.Cast("rules", orm.TextField()))
+    # Keys of rules are written in JSON as they are.
+    rows = rows.filter(asked__gte=since, names__contains=f'"{rule}"').order_by()
+    values = rows.values_list("asked", "decided", "rejected_by", "state", "expires")
+    return [
+        Fate(
+            asked=asked,
+            decided=decided,
+            is_rejected=bool(rejected_by),
+            is_over=state == "expired" or (state in call_approvals.OPEN and expires <= now),
+        )
+        for asked, decided, rejected_by, state, expires in values
+    ]
 
 
 def counts(agents: Collection[str] | None = None) -> Mapping[str, int]:

@@ -61,6 +61,7 @@ _KINDS = {
     "gate_rule": "Rules",
     "category": "Categories",
     "session": "Sessions",
+    "approval": "Approvals",
     "token": "Tokens",
     "user": "Users",
 }

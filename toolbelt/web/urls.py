@@ -37,7 +37,7 @@ from toolbelt.web.login import views as login
 from toolbelt.web.plugins import adding, client_plugins
 from toolbelt.web.plugins import detail as plugin
 from toolbelt.web.plugins import listing as plugins
-from toolbelt.web.review import instructions
+from toolbelt.web.review import approvals, instructions
 from toolbelt.web.review import views as review
 from toolbelt.web.search import views as search
 from toolbelt.web.toolkits import detail as toolkit
@@ -131,6 +131,10 @@ urlpatterns = [
     path("order/<name:kind>/", ordering.swap, name="swap"),
     path("review/", review.page, name="review"),
     path("review/decide/", review.decide, name="decide"),
+    path("review/approvals/", approvals.listing, name="approvals"),
+    path("review/approvals/decide/", approvals.decide, name="decide_approvals"),
+    path("review/approvals/<name:approval>/", approvals.page, name="approval"),
+    path("review/approvals/<name:approval>/edit/", approvals.edit, name="edit_approval"),
     path("calls/", calls.page, name="calls"),
     path("calls/download/", calls.download, name="download_calls"),
     path("calls/<int:call>/", calls.detail, name="call"),

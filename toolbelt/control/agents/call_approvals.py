@@ -7,6 +7,8 @@ was edited since is refused. Which secrets a call has is not known here, so they
 from __future__ import annotations
 
 import datetime as dt
+import re
+import statistics
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +32,8 @@ STATES = call_approvals.STATES
 # The most that a list has, the newest.
 MAX_LISTED = 500
 _MISSING = object()
+# The key of an approval in the message of a call.
+_KEY = re.compile(r"\b[Aa]pproval ([0-9A-Z]{8})\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +66,8 @@ class Argument:
 class Detail:
     """One approval, with its state now; ``before`` is the last decided one of the same agent and tool.
 
-    ``removed`` are arguments that the last one had, and this one has not.
+    ``removed`` are arguments that the last one had, and this one has not. ``is_editable``: Toolbelt runs the tool, with
+    the arguments that people approve.
     """
 
     approval: Approval
@@ -71,6 +76,21 @@ class Detail:
     removed: tuple[str, ...]
     before: Approval | None
     rules: tuple[catalog.GateRule, ...]
+    is_editable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """How often a rule asked people, and what they said; ``median_wait`` is that of those that were decided.
+
+    What still waits, or was withdrawn, is only asked.
+    """
+
+    asked: int
+    approved: int
+    rejected: int
+    expired: int
+    median_wait: dt.timedelta | None
 
 
 def pending(agents: Collection[str] | None = None) -> tuple[Group, ...]:
@@ -91,6 +111,37 @@ def listed(
 ) -> Sequence[Approval]:
     """Return approvals in this state now, or in any, the newest first: of these agents or of all."""
     return rows.listed(state=state, agents=agents, tool=tool, maximum=min(maximum, MAX_LISTED))
+
+
+def settled(agents: Collection[str] | None = None, *, maximum: int = 20) -> Sequence[Approval]:
+    """Return what needs no decision any more, the newest first: of these agents or of all."""
+    return rows.settled(agents, maximum)
+
+
+def of_call(
+    agent: str, tool: str, session: str, *, began: dt.datetime, ended: dt.datetime, error: str = ""
+) -> Approval | None:
+    """Return the approval that a recorded call waits for, or ran by; None if there is none, or several could be."""
+    named = [found for key in _KEY.findall(error) if (found := rows.read(key)) is not None]
+    ran = rows.listed(agents=[agent], tool=tool) if not named else []
+    spent = [each for each in ran if each.spent is not None and began <= each.spent <= ended]
+    own = [each for each in named or spent if (each.agent, each.tool, each.session) == (agent, tool, session)]
+    return own[0] if len(own) == 1 else None
+
+
+def figures(rule: str, days: int) -> Figures:
+    """Return how people decided about what a rule asked in the last days. One query."""
+    fates = rows.fates(rule, clock.now() - dt.timedelta(days=days))
+    decided = [fate for fate in fates if fate.decided is not None]
+    rejected = sum(fate.is_rejected for fate in decided)
+    waits = [(fate.decided - fate.asked).total_seconds() for fate in fates if fate.decided is not None]
+    return Figures(
+        asked=len(fates),
+        approved=len(decided) - rejected,
+        rejected=rejected,
+        expired=sum(fate.is_over and fate.decided is None for fate in fates),
+        median_wait=dt.timedelta(seconds=statistics.median(waits)) if waits else None,
+    )
 
 
 def counts(agents: Collection[str] | None = None) -> Mapping[str, int]:
@@ -118,17 +169,28 @@ def left(approval: Approval) -> dt.timedelta:
 
 def detail(key: str) -> Detail:
     """Return one approval with its arguments, and what changed since the last one. Raise errors.NotFound."""
-    approval = find(key)
-    before = rows.before(approval)
+    (found,) = details([find(key)])
+    return found
+
+
+def details(approvals: Sequence[Approval]) -> tuple[Detail, ...]:
+    """Return approvals with their arguments, and what changed since the last one of each. At most two queries."""
+    befores = rows.befores(approvals) if approvals else {}
+    stored = snapshots.catalog()
+    return tuple(_detail(approval, befores.get(approval.key), stored) for approval in approvals)
+
+
+def _detail(approval: Approval, before: Approval | None, stored: catalog.Catalog) -> Detail:
     earlier = before.arguments if before is not None else None
-    stored = snapshots.catalog().gate_rules
+    tool = stored.tools.get(approval.tool)
     return Detail(
         approval=approval,
         state=state_of(approval),
         arguments=tuple(_argument(approval, name, earlier) for name in approval.arguments),
         removed=tuple(name for name in earlier or () if name not in approval.arguments),
         before=before,
-        rules=tuple(stored[rule] for rule in approval.rules if rule in stored),
+        rules=tuple(stored.gate_rules[rule] for rule in approval.rules if rule in stored.gate_rules),
+        is_editable=tool is not None and stored.runner(tool) != "client",
     )
 
 
@@ -183,6 +245,13 @@ def reject(write: writing.Write, key: str, note: str = "") -> Approval:
     return _decide(write, key, act, action="approval.reject", note=note)
 
 
+def reject_all(write: writing.Write, keys: Collection[str], note: str = "") -> tuple[Approval, ...]:
+    """Reject several calls with one note: all of them, or none. Raise as :func:`reject` does."""
+    write = write.in_batch()
+    with writing.begin():
+        return tuple(reject(write, key, note) for key in keys)
+
+
 def edit(write: writing.Write, key: str, values: Mapping[str, Any], shown: str) -> Approval:
     """Replace arguments of a call by these; none: it is as it was called again. Nobody has approved it then.
 
@@ -197,6 +266,13 @@ def edit(write: writing.Write, key: str, values: Mapping[str, Any], shown: str) 
         return edited
 
     return _decide(write, key, act, action="approval.edit")
+
+
+def edit_and_approve(write: writing.Write, key: str, values: Mapping[str, Any], shown: str) -> Approval:
+    """Replace arguments of a call, and approve it with them. Raise as :func:`edit` and :func:`approve` do."""
+    write = write.in_batch()
+    with writing.begin():
+        return approve(write, key, edit(write, key, values, shown).shown)
 
 
 def _decide(

@@ -24,6 +24,7 @@ from toolbelt.core import keys
 from toolbelt.core.rules import reasons
 from toolbelt.web.call_log import charts, unused
 from toolbelt.web.kit import (
+    call_outcomes,
     downloads,
     fields,
     filters,
@@ -36,6 +37,7 @@ from toolbelt.web.kit import (
     texts,
     words,
 )
+from toolbelt.web.review import asked_calls
 
 # The tabs of the page; the first is the one without a name in the address.
 TABS = {"": "Usage", "log": "Log", "unused": "Unused"}
@@ -53,27 +55,6 @@ _COLUMNS = tuple(field.name for field in dataclasses.fields(usage.Call))
 # The refusals whose reason is the state of the tool, unless it was active.
 _LACKED = frozenset({"unknown-tool", "tool-withdrawn", "tool-not-active", "tool-denied", "tool-unavailable"})
 _REQUIRE_READ = responses.require_read("call_record")
-_OUTCOMES = {
-    "ok": ("active", "succeeded"),
-    "unknown-tool": ("denied", "no such tool"),
-    "tool-withdrawn": ("denied", "withdrawn"),
-    "tool-not-active": ("denied", "not available"),
-    "tool-denied": ("denied", "refused"),
-    "invalid-arguments": ("denied", "invalid arguments"),
-    "denied-by-rule": ("denied", "denied by a rule"),
-    "approval-pending": ("discoverable", "waits for approval"),
-    "approval-rejected": ("denied", "rejected by a person"),
-    "approval-expired": ("denied", "not approved in time"),
-    "too-many-approvals": ("denied", "too many wait for approval"),
-    "tool-unavailable": ("unavailable", "unavailable"),
-    "timed-out": ("unavailable", "timed out"),
-    "tool-failed": ("unavailable", "failed"),
-    "cancelled": ("dormant", "cancelled"),
-    "admitted": ("active", "running in the agent's program"),
-    "unreported": ("unavailable", "unreported"),
-    "run-by-client": ("denied", "run by the agent's program"),
-    "run-by-toolbelt": ("denied", "run by Toolbelt"),
-}
 
 
 class Calls(periods.Period):
@@ -115,7 +96,7 @@ def detail(request: http.Request, call: int) -> HttpResponse:
     record = usage.find(call)
     if record is None:
         raise Http404(f"There is no call {call}.")
-    return responses.show(request, _CallPage(record), "calls/call.html")
+    return responses.show(request, _CallPage(request, record), "calls/call.html")
 
 
 @require_safe
@@ -167,7 +148,8 @@ class _Page(pieces.Page):
         log = usage.page(**matching, older_than=criteria["older"] or None, size=size)
         self.tools = pieces.choices(_choices("tool", criteria["tool"]), criteria["tool"], "Any tool")
         self.outcomes = pieces.choices(
-            {usage.ERROR: "Errors"} | {name: word.capitalize() for name, (_, word) in _OUTCOMES.items()},
+            {usage.ERROR: "Errors"}
+            | {name: word.capitalize() for name, (_, word) in call_outcomes.OUTCOMES.items()},
             criteria["outcome"],
             "Any outcome",
         )
@@ -310,7 +292,7 @@ class Line(pieces.View):
     def __init__(
         self, call: usage.Call, tools: Collection[str], agents: Collection[str], period: Mapping[str, str]
     ) -> None:
-        state, word = _OUTCOMES.get(call.outcome, ("dormant", call.outcome))
+        state, word = call_outcomes.of(call.outcome)
         decision = {"view": "why", "tool": call.tool, "at": call.at.isoformat()}
         self.call = call
         self.agent_url = reverse("web:agent_access", args=[call.agent]) if call.agent in agents else ""
@@ -331,11 +313,13 @@ class Line(pieces.View):
 class _CallPage(Line, pieces.Page):
     """One call as it was recorded."""
 
-    def __init__(self, record: usage.Call) -> None:
+    def __init__(self, request: http.Request, record: usage.Call) -> None:
         index = access_index.load()
         agents = {access.agent.key for access in index.agents}
         super().__init__(record, index.catalog.tools, agents, period_since(record.at))
         self.error = texts.text(record.error) if record.error else None
+        self.asked = asked_calls.of_call(record) if record.rule else None
+        self.may_decide = self.asked is not None and rights.may_decide(request.user, record.agent)
         self.has_plugin = record.plugin in index.catalog.plugins
         fields = (record.chosen_fields or {}).items()
         self.chosen_fields = [(name, json.dumps(value, ensure_ascii=False)) for name, value in fields]

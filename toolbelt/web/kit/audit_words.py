@@ -56,6 +56,9 @@ _ACTIONS = {
     "user.roles": "changed the roles of",
     "user.password": "set the password of",
     "settings.change": "was started with other values of",
+    "approval.approve": "approved a call of",
+    "approval.reject": "rejected a call of",
+    "approval.edit": "edited a call of",
 }
 # Fields with the hash of a version, which says nothing to a reader.
 _HASHES = frozenset({"approved", "details_approved"})
@@ -91,6 +94,9 @@ _IRREVERSIBLE = frozenset(
         "token.issue",
         "token.revoke",
         "session.evict",
+        "approval.approve",
+        "approval.reject",
+        "approval.edit",
         "user.roles",
         "user.create",
         "user.password",
@@ -268,7 +274,9 @@ def _kind(entry: queries.Entry) -> str:
     """Return the kind of the changed entry; for a flip, the kind of its key."""
     if not entry.key:
         return entry.subject_kind
-    return {"switch": "toolkit", "override": "tool"}.get(entry.action.partition(".")[0], "")
+    return {"switch": "toolkit", "override": "tool", "approval": "tool"}.get(
+        entry.action.partition(".")[0], ""
+    )
 
 
 def _title_and_url(entry: queries.Entry, stored: catalog.Catalog | None) -> tuple[str, str]:
@@ -282,8 +290,8 @@ def _title_and_url(entry: queries.Entry, stored: catalog.Catalog | None) -> tupl
 
 
 def _agent(entry: queries.Entry, *, is_open: bool) -> str:
-    """Return the agent to name beside the changed entry: the agent of a flip, a token or a connection."""
-    if entry.subject_kind in ("connection", "token") and is_open:
+    """Return the agent to name beside the changed entry: the agent of a flip, a token, a connection or a call."""
+    if entry.subject_kind in ("approval", "connection", "token") and is_open:
         described = entry.after or entry.before
         return str(described.get("agent", "")) if isinstance(described, Mapping) else ""
     return entry.subject_key if entry.subject_kind == "agent" and entry.key else ""
@@ -387,6 +395,10 @@ def _agent_action(entry: queries.Entry) -> str:
 
 
 def _differences(entry: queries.Entry) -> tuple[pieces.Difference, ...]:
+    if entry.subject_kind == "approval" and isinstance(entry.after, Mapping):
+        # The sentence says the rest.
+        said = {name: entry.after[name] for name in ("edited", "note") if entry.after.get(name)}
+        return differences.labeled({}, said)
     if entry.key:
         family = entry.action.partition(".")[0]
         to_text = words.state if family in ("switch", "override") else words.value

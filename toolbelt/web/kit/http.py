@@ -48,6 +48,8 @@ class Request(HttpRequest):
     counts: queries.Counts
     # The titles of all agents by key, once they were read.
     agent_titles: Mapping[str, str]
+    # How many calls wait for approval of the user, by agent, once it was read.
+    waiting_calls: Mapping[str, int]
     # The converted file of an import, if the file is not a belt.
     adopted: adopting.Adopted
     # How to respond to results and errors of the view.

@@ -39,6 +39,7 @@ from toolbelt.web.kit import (
     responses,
     titles,
     unconfigured,
+    waiting_calls,
 )
 
 # The error responses under this prefix come from toolbelt.api.problems.
@@ -69,12 +70,15 @@ def chrome_context(request: http.Request) -> dict[str, Any]:
     if section == "new":
         # A new entry belongs to its list: /new/toolkit/ to /toolkits/.
         section = request.path.split("/")[2] + "s"
+    counts = getattr(request, "counts", None) or queries.count()
     chrome = _bare_frame() | {
         "user": user.get_username(),
         "density": preferences.chosen(request, "density"),
         "section": section,
         "address": responses.current_address(request),
-        "counts": getattr(request, "counts", None) or queries.count(),
+        "counts": counts,
+        # Read only by whole pages, which have a menu.
+        "to_decide": SimpleLazyObject(lambda: _to_decide(request, counts)),
         # Read only by pages that name agents.
         "agent_titles": SimpleLazyObject(lambda: titles.of_agents(request)),
         "may_see_calls": rights.may_read(user, "call_record"),
@@ -83,6 +87,12 @@ def chrome_context(request: http.Request) -> dict[str, Any]:
         "is_answer": request.method not in ("GET", "HEAD"),
     }
     return {"chrome": chrome}
+
+
+def _to_decide(request: http.Request, counts: queries.Counts) -> dict[str, int]:
+    """Return how many calls wait for the user, and how many of these and of tools to review there are in total."""
+    calls = waiting_calls.count(request)
+    return {"calls": calls, "total": calls + counts.to_review}
 
 
 def _bare_frame() -> dict[str, Any]:
