@@ -7,12 +7,13 @@ import re
 from typing import Any
 
 import pytest
+from django.contrib.auth import models as auth
 from django.test import Client
 from django.utils import timezone
 
 from tests import factories
 from tests.docs import pages
-from tests.web import dashboard, servers
+from tests.web import asking, dashboard, servers
 from toolbelt import locations, models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
@@ -24,7 +25,7 @@ from toolbelt.store import clock, context_use
 pytestmark = [pytest.mark.django_db]
 
 
-MAX_QUERIES = 21
+MAX_QUERIES = 22
 
 
 def open_page(browser: Client) -> Any:
@@ -316,3 +317,14 @@ def test_only_your_own_changes_can_be_undone_from_the_overview(call_viewer: Clie
         ("olive", True),
         ("sam (token)", False),
     ]
+
+
+def test_the_overview_says_how_many_calls_wait_and_for_whom(
+    operator: Client, olive: auth.User, belt: None, viewer: Client
+) -> None:
+    olive.user_permissions.add(auth.Permission.objects.get(codename="decide_approval"))
+    asking.ask({"amount": 700})
+    first = open_page(operator).concerns[0]
+    assert (first.title, first.url) == ("1 call waits for approval", "/review/approvals/")
+    assert first.about == "ada 1. Without an answer, they are refused."
+    assert first.url not in [concern.url for concern in open_page(viewer).concerns]

@@ -17,7 +17,16 @@ from toolbelt.core import catalog
 from toolbelt.web import agents
 from toolbelt.web.call_log import charts
 from toolbelt.web.call_log import views as calls
-from toolbelt.web.kit import audit_words, context_saved, http, periods, pieces, responses, words
+from toolbelt.web.kit import (
+    audit_words,
+    context_saved,
+    http,
+    periods,
+    pieces,
+    responses,
+    waiting_calls,
+    words,
+)
 from toolbelt.web.review import concerns
 
 DAYS = 30
@@ -48,7 +57,7 @@ class _Page(pieces.Page):
             max_agents=MAX_AGENTS,
             calls_since=periods.midnight(first) if may_see_calls else None,
         )
-        concern_lines = concerns.lines(loaded.attention, loaded.spikes)
+        concern_lines = concerns.lines(loaded.attention, loaded.spikes, waiting_calls.by_agent(request))
         count = len(loaded.attention.agents)
         setup = None if loaded.calls else first_steps.load()
         # The last step is only complete with the first call, after which the steps are hidden.

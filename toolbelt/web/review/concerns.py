@@ -40,11 +40,16 @@ class Concern:
 Line = Callable[[], Concern]
 
 
-def lines(report: attention.Attention, spikes: Sequence[error_spikes.Spike]) -> list[Line]:
-    """Return what needs attention: what may be dangerous, blocks and failures, tools to review, unusual settings."""
+def lines(
+    report: attention.Attention, spikes: Sequence[error_spikes.Spike], waiting: Mapping[str, int]
+) -> list[Line]:
+    """Return what needs attention: calls that are ``waiting`` for the user, by agent, what may be dangerous, blocks and
+    failures, tools to review, unusual settings.
+    """
     found = [(report.stored.plugins[name], flags) for name, flags in report.findings.items()]
     blocked = _each(_block, report.blocked) if len(report.blocked) < 2 else _each(_blocks, [report.blocked])
     return [
+        *([functools.partial(_waiting, report, waiting)] if waiting else []),
         *_each(_findings, found),
         *_spikes(report, spikes),
         *blocked,
@@ -63,6 +68,20 @@ def others(report: attention.Attention, spikes: Sequence[error_spikes.Spike]) ->
         *_failures(report),
         *_unusual(report),
     ]
+
+
+def _waiting(report: attention.Attention, waiting: Mapping[str, int]) -> Concern:
+    """Return the line for the calls that wait for approval."""
+    known = {summary.agent.key: titles.of(summary.agent) for summary in report.agents}
+    names = [f"{known.get(agent, agent)} {words.number(count)}" for agent, count in waiting.items()]
+    total = sum(waiting.values())
+    return Concern(
+        "discoverable",
+        f"{words.counted(total, 'call')} {'waits' if total == 1 else 'wait'} for approval",
+        f"{words.listing(names)}. Without an answer, they are refused.",
+        reverse("web:approvals"),
+        "Decide",
+    )
 
 
 def _findings(of_plugin: tuple[catalog.Plugin, Mapping[str, Sequence[str]]]) -> Concern:
