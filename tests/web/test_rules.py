@@ -10,15 +10,17 @@ import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
 
-from tests.web import dashboard, editor_forms
+from tests.web import asking, dashboard, editor_forms
 from toolbelt import models
 from toolbelt.control import writing
+from toolbelt.control.agents import call_approvals
 from toolbelt.control.catalog import entries
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 OLIVE = writing.by("olive", via="command")
 PAGE, EDIT, SAVE = "/rules/papers-only/", "/rules/papers-only/edit/", "/rules/papers-only/save/"
+ASKING = "/rules/over-500/"
 NEW, CREATE = "/new/rule/", "/new/rule/save/"
 WHEN = {"query": {"pattern": "secret"}}
 RULE: dict[str, Any] = {
@@ -189,3 +191,49 @@ def test_query_counts_do_not_grow_with_rules(viewer: Client, rule: None) -> None
         entries.put(OLIVE, "gate_rule", {**RULE, "key": f"r{number}"})
     assert cost() == few
     assert max(few) <= 12
+
+
+def test_a_rule_that_asks_has_figures(viewer: Client) -> None:
+    entries.put(OLIVE, "gate_rule", asking.RULE)
+    for number in range(3):
+        call = asking.ask({"amount": 700 + number}, ago=60)
+        call_approvals.approve(OLIVE, call.key, call.shown)
+    call_approvals.reject(OLIVE, asking.ask({"amount": 800}, ago=3000).key)
+    asking.ask({"amount": 900}, ago=7200)
+    asking.ask({"amount": 950})
+    asking.ask({"amount": 960}, rule="not-over-500")
+    asks = open_page(viewer, ASKING).asks
+    figures = asks.figures
+    assert (figures.asked, figures.approved, figures.rejected, figures.expired) == (6, 3, 1, 1)
+    assert (asks.median_wait, asks.advice) == ("60 s", "")
+    assert (asks.people, asks.expires) == ("1 person", "1 h, the installation’s setting")
+    assert dashboard.count_queries(lambda: viewer.get(ASKING)) < 20
+
+
+def test_a_rule_whose_questions_are_all_approved_is_questioned(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries.put(OLIVE, "gate_rule", asking.RULE)
+    monkeypatch.setattr("toolbelt.web.rules.MANY", 2)
+    for advice in ("", "All 2 calls"):
+        call = asking.ask({"amount": 700})
+        call_approvals.approve(OLIVE, call.key, call.shown)
+        assert open_page(viewer, ASKING).asks.advice.startswith(advice)
+        assert bool(advice) is bool(open_page(viewer, ASKING).asks.advice)
+
+
+def test_access_says_when_a_call_is_asked_about(viewer: Client) -> None:
+    entries.put(OLIVE, "gate_rule", {**asking.RULE, "tools": ["shell"]})
+    assert "asks when amount &gt; 500" in dashboard.text(viewer.get("/agents/ada/?q=shell"))
+
+
+def test_the_editor_offers_to_ask_with_its_approvals_and_its_time(editor: Client) -> None:
+    response = editor_forms.submit(
+        editor, NEW, CREATE, key="asks", tool_names="papers", effect="ask", approvals="2", expires="600"
+    )
+    assert editor_forms.resubmit(editor, response, CREATE).status_code == 303
+    stored = entries.read("gate_rule", "asks")
+    assert (stored["effect"], stored["approvals"], stored["expires"]) == ("ask", 2, 600)
+    asks = open_page(editor, "/rules/asks/").asks
+    assert (asks.people, asks.expires, asks.figures.asked) == ("2 people", "10 min", 0)
+    assert "Nothing in 30 days." in dashboard.text(editor.get("/rules/asks/"))

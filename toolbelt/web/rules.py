@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,7 @@ from django.views.decorators.http import require_safe
 
 from toolbelt import conf
 from toolbelt.control.access import access_index
+from toolbelt.control.agents import call_approvals as asked_calls
 from toolbelt.control.catalog import rule_effects
 from toolbelt.core import agents, belts, call_approvals, catalog, errors, gate_rules, grants, strict_json
 from toolbelt.core.rules import reasons
@@ -20,6 +22,8 @@ from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, re
 
 # The most names that the page of a rule lists of its agents or its tools.
 MAX_NAMES = 30
+# The days of a rule's figures, and the number of approvals from which on a rejection is missed.
+DAYS, MANY = 30, 20
 _CONDITIONS = ("when", "unless")
 
 
@@ -193,4 +197,38 @@ class _RulePage(pieces.Page):
             *(f"plugin {name}" for name in stored.plugins),
             *(reasons.RISKS[risk] for risk in stored.risks),
         )
+        self.asks = _Asks(stored) if stored.effect == "ask" else None
         self.seen = json.dumps(belts.entry("gate_rule", stored), ensure_ascii=False)
+
+
+class _Asks(pieces.View):
+    """What a rule that asks needs, and how people have decided lately."""
+
+    def __init__(self, rule: catalog.GateRule) -> None:
+        figures = asked_calls.figures(rule.key, DAYS)
+        seconds = rule.expires or conf.APPROVAL_EXPIRES
+        self.days, self.figures = DAYS, figures
+        self.people = (
+            words.counted(rule.approvals, "person") if rule.approvals == 1 else f"{rule.approvals} people"
+        )
+        self.expires = _span(dt.timedelta(seconds=seconds)) + (
+            "" if rule.expires else ", the installation’s setting"
+        )
+        self.median_wait = "" if figures.median_wait is None else _span(figures.median_wait)
+        decided = figures.approved + figures.rejected
+        self.advice = ""
+        if figures.approved >= MANY and figures.approved == decided:
+            self.advice = (
+                f"All {decided} calls that were decided about were approved. Who is asked too often approves without"
+                " reading: narrow the condition, or write a rule that allows what is always right."
+            )
+
+
+def _span(time: dt.timedelta) -> str:
+    """Return a span of time in words: ``40 s``, ``12 min``, ``1 h 30 min``, ``2 d``."""
+    seconds = round(time.total_seconds())
+    if seconds < 120:
+        return f"{seconds} s"
+    days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
+    parts = [f"{count} {unit}" for count, unit in ((days, "d"), (hours, "h"), (minutes, "min")) if count]
+    return " ".join(parts[:2])
