@@ -96,6 +96,8 @@ def test_the_official_client_waits_and_gets_the_result_once_it_is_approved(
 
     run(act)
     assert ran == [QUERY]
+    # It is spent, although nothing was configured otherwise since the call arrived.
+    assert models.Approval.objects.get().state == "done"
 
 
 @pytest.mark.parametrize("mode", ERAS)
