@@ -216,3 +216,30 @@ def test_what_was_observed_is_neither_exported_nor_imported_nor_set(olga: Asking
     assert refused.status_code == 422
     assert "plugins.kb.status" in refused.content.decode()
     assert olga.post("/plugins", {"name": "new", "status": "failed"}).status_code == 422
+
+
+def test_the_configuration_of_an_earlier_moment_is_a_belt_with_what_is_uncertain(olga: Asking) -> None:
+    earlier, before = queries.changes(size=1).entries[0].id, belts.export()
+    entries.change(SETUP.replace(confirm=True), "toolkit", "reading", {"policy": "Read first."})
+    switches.flip(SETUP.replace(confirm=True), "ada", "reading", False)
+    was = olga.get(f"/belt/past?at={earlier}").json()
+    assert was == {
+        "change": earlier,
+        "belt": before,
+        "gaps": [],
+        "uncertain_catalog": False,
+        "uncertain_agents": [],
+    }
+    models.ToolkitSwitch.objects.filter(agent__key="ada", toolkit__key="reading").update(on=True)
+    was = olga.get(f"/belt/past?at={earlier}").json()
+    assert (was["belt"], was["uncertain_agents"]) == (before, ["ada"])
+    assert was["gaps"] == [{"kind": "agent", "name": "ada", "field": "reading"}]
+
+
+@pytest.mark.parametrize(("at", "status"), [("soon", 422), ("", 422), ("99999999", 404), ("9" * 30, 404)])
+def test_a_moment_that_is_none_is_refused(olga: Asking, at: str, status: int) -> None:
+    assert olga.get(f"/belt/past?at={at}").status_code == status
+
+
+def test_the_past_requires_the_permissions_of_an_export(stored: None) -> None:
+    assert Asking(of_operator("mia", "change_agent")).get("/belt/past?at=1").status_code == 403

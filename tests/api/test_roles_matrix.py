@@ -21,6 +21,7 @@ TABLE: Mapping[str, str] = {
     "list_usage_of_agents": "viewers",
     "list_usage_of_tools": "viewers",
     "export_belt": "viewers",
+    "read_past_belt": "viewers",
     "list_plugins": "viewers",
     "read_plugin": "viewers",
     "read_declared_tools": "viewers",

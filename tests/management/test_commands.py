@@ -141,6 +141,28 @@ def test_an_exported_belt_is_imported_unchanged(tmp_path: Path, ending: str) -> 
 
 
 @pytest.mark.usefixtures("stored")
+def test_an_export_has_the_configuration_of_an_earlier_moment() -> None:
+    before, earlier = run("belt", "export"), str(models.AuditEntry.objects.latest("id").pk)
+    changed = {"tools": [{"key": "late"}], "agents": [{"key": "ada", "role": "Other"}]}
+    belts.import_(writing.by("olive", via="command"), changed)
+    assert run("belt", "export") != before
+    assert run("belt", "export", "--at", earlier) == before
+    models.Agent.objects.filter(key="ada").update(role="Third")
+    err = io.StringIO()
+    call_command("belt", "export", "--at", earlier, stdout=io.StringIO(), stderr=err)
+    assert err.getvalue().splitlines() == [
+        "Uncertain: role of agent ada is not as the audit log has it.",
+        "Uncertain: written without the audit log since: agents ada.",
+    ]
+    with pytest.raises(CommandError, match="--at or --decisions"):
+        run("belt", "export", "--at", earlier, "--decisions")
+    with pytest.raises(CommandError, match="no change named"):
+        run("belt", "export", "--at", "99999")
+    with pytest.raises(CommandError, match="'soon' is not a time"):
+        run("belt", "export", "--at", "soon")
+
+
+@pytest.mark.usefixtures("stored")
 def test_an_export_overwrites_a_file_only_with_the_option(tmp_path: Path) -> None:
     file = tmp_path / "belt.yaml"
     file.write_text("mine")

@@ -8,7 +8,8 @@ import ninja
 import pydantic
 from django.http import HttpRequest, HttpResponse
 
-from toolbelt.api import auth, bodies, entry_schemas, names, preconditions, problems
+from toolbelt.api import auth, bodies, entry_schemas, names, preconditions, problems, schemas
+from toolbelt.control import past
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belt_decisions, belt_texts, belts
 from toolbelt.control.people import rights
@@ -90,6 +91,57 @@ def export_belt(request: HttpRequest, query: ninja.Query[ExportQuery]) -> Any:
         return HttpResponse(status=304, headers=headers)
     text = write(document, _FORMATS[media_type])
     return HttpResponse(text, content_type=media_type, headers=headers)
+
+
+class PastQuery(schemas.Query):
+    """The moment of a past configuration."""
+
+    at: Annotated[
+        names.Text,
+        pydantic.Field(
+            description="The id of a change, for the state right after it; or a time, with its zone."
+        ),
+    ]
+
+
+class Gap(ninja.Schema):
+    """A field of an entry, or a switch or override of an agent, that was not as the audit log has it."""
+
+    kind: str
+    name: str
+    field: str
+
+
+class PastBelt(ninja.Schema):
+    """The configuration as it was, and what of it is uncertain."""
+
+    change: Annotated[
+        int, pydantic.Field(description="The id of the last change by then; 0 if there was none.")
+    ]
+    belt: Annotated[dict[str, Any], pydantic.Field(description="As an export has it.")]
+    gaps: list[Gap]
+    uncertain_catalog: Annotated[
+        bool,
+        pydantic.Field(description="Whether anything but agents was changed without the audit log since."),
+    ]
+    uncertain_agents: Annotated[
+        list[str], pydantic.Field(description="The agents that were changed without the audit log since.")
+    ]
+
+
+@router.get("/belt/past", auth=auth.viewing(*belts.SECTIONS.values()), response=PastBelt)
+def read_past_belt(request: HttpRequest, query: ninja.Query[PastQuery]) -> Any:
+    """Retrieve the whole configuration as it was, rebuilt from the audit log."""
+    moment = past.place(past.parse(query.at, "at"))
+    was = past.Past()
+    was.to(moment)
+    return {
+        "change": moment.entry,
+        "belt": was.export(),
+        "gaps": [gap._asdict() for gap in was.history.gaps],
+        "uncertain_catalog": was.history.is_catalog_uncertain,
+        "uncertain_agents": was.history.uncertain_agents,
+    }
 
 
 @router.put(

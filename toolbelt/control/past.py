@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from toolbelt.core import agents, belts, catalog, errors, facts
 from toolbelt.store import agents as agents_stored
@@ -143,6 +144,32 @@ def at(moment: Moment) -> Past:
     past = Past()
     past.to(found)
     return past
+
+
+def parse(text: str, path: str) -> Moment:
+    """Return the id of an audit entry, or a point in time (in the server's zone, if it names none).
+
+    Raise errors.Invalid with ``path``.
+    """
+    if text.isascii() and text.isdigit():
+        return int(text[:20])
+    try:
+        parsed = dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        message = f"{text!r} is not a time: write the number of a change, or a time such as 2026-11-20T09:30."
+        raise errors.Invalid([errors.Problem(path=path, message=message)]) from error
+    return _in_zone(parsed, text, path)
+
+
+def _in_zone(parsed: dt.datetime, text: str, path: str) -> dt.datetime:
+    try:
+        aware = parsed if timezone.is_aware(parsed) else timezone.make_aware(parsed)
+        # On the first and last days of the calendar, some hours cannot be converted to UTC, for the database, or to the
+        # server's zone, for display.
+        _ = aware.astimezone(dt.UTC), timezone.localtime(aware)
+        return aware
+    except (ValueError, OverflowError) as error:
+        raise errors.Invalid([errors.Problem(path=path, message=f"{text!r} is not a time.")]) from error
 
 
 class _Document(Mapping[str, list[Any]]):

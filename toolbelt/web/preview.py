@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
+from toolbelt.control import past as history
 from toolbelt.control.agents import agent_versions, comparing, session_changes
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
@@ -198,7 +199,7 @@ def _surfaces(
     version, past = None, None
     if criteria["at"]:
         try:
-            version = agent_versions.rebuild(agent, comparing.parse_moment(criteria["at"], "at"))
+            version = agent_versions.rebuild(agent, history.parse(criteria["at"], "at"))
             past = agent_versions.surface_of(version, criteria["message"], criteria["subagent"] or None)
         except (errors.NotFound, errors.Invalid) as error:
             problem = f"{problem} Cannot show the earlier version: {error}".strip()

@@ -12,6 +12,7 @@ from typing import Any
 from django.utils import timezone
 
 from toolbelt import conf
+from toolbelt.control import past
 from toolbelt.control.agents import agent_versions
 from toolbelt.core import agents, belts, catalog, errors, grants, keys, loadouts
 from toolbelt.core.belts import comparing
@@ -114,30 +115,7 @@ def parse_version(name: str, path: str) -> tuple[str, agent_versions.Moment | No
     key, has_moment, at = name.partition("@")
     if not has_moment:
         return key, None
-    return key, parse_moment(at, path)
-
-
-def parse_moment(text: str, path: str) -> agent_versions.Moment:
-    """Return the id of an audit entry, or a point in time (in the server's zone, if it names none)."""
-    if text.isascii() and text.isdigit():
-        return int(text[:20])
-    try:
-        parsed = dt.datetime.fromisoformat(text)
-    except ValueError as error:
-        message = f"{text!r} is not a time: write the number of a change, or a time such as 2026-11-20T09:30."
-        raise errors.Invalid([errors.Problem(path=path, message=message)]) from error
-    return _in_zone(parsed, text, path)
-
-
-def _in_zone(parsed: dt.datetime, text: str, path: str) -> dt.datetime:
-    try:
-        aware = parsed if timezone.is_aware(parsed) else timezone.make_aware(parsed)
-        # On the first and last days of the calendar, some hours cannot be converted to UTC, for the database, or to the
-        # server's zone, for display.
-        _ = aware.astimezone(dt.UTC), timezone.localtime(aware)
-        return aware
-    except (ValueError, OverflowError) as error:
-        raise errors.Invalid([errors.Problem(path=path, message=f"{text!r} is not a time.")]) from error
+    return key, past.parse(at, path)
 
 
 def _side(name: str, path: str, stored: catalog.Catalog) -> Side:

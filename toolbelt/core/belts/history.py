@@ -85,6 +85,16 @@ class History:
         """Return whether something was written around the log since, on which answers of this agent depend."""
         return self._is_uncertain or agent in self._uncertain_agents
 
+    @property
+    def is_catalog_uncertain(self) -> bool:
+        """Return whether the catalog was written around the log since."""
+        return self._is_uncertain
+
+    @property
+    def uncertain_agents(self) -> tuple[str, ...]:
+        """Return the agents that were written around the log since."""
+        return tuple(sorted(self._uncertain_agents))
+
     def document(self) -> dict[str, Any]:
         """Return the configuration as a belt, with what is observed in it; empty sections are left out."""
         return {
@@ -132,15 +142,12 @@ class History:
 
     def _switch_back(self, kind: vocabulary.KindName, change: Change) -> None:
         entry = dict(self._of(kind).get(change.name, {}))
-        config = switches(entry)
-        if config.get(change.key) != change.after:
+        if switches(entry).get(change.key) != change.after:
             self._note(change, [change.key])
-        rest = {
-            field: {key: value for key, value in (entry.get(field) or {}).items() if key != change.key}
-            for field in (_CONFIG, _ENDS)
-        }
-        restored = as_fields({change.key: change.before})
-        self._put(kind, change.name, {**entry, **{f: {**rest[f], **restored[f]} for f in rest}})
+        for field, restored in as_fields({change.key: change.before}).items():
+            rest = {key: value for key, value in (entry.get(field) or {}).items() if key != change.key}
+            entry[field] = dict(sorted({**rest, **restored}.items()))
+        self._put(kind, change.name, entry)
 
     def _reorder(self, kind: vocabulary.KindName, change: Change) -> None:
         entries = self._of(kind)

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 from django.core.management.base import CommandError, CommandParser
 
-from toolbelt.control import writing
+from toolbelt.control import past, writing
 from toolbelt.control.config import belt_decisions, belt_effects, belt_plans, belt_texts, belts, drift
-from toolbelt.core import errors
+from toolbelt.core import errors, texts
 from toolbelt.management import belt_markdown, belt_preview, files, terminal
 
 # What `plan` and `drift` exit with; an error is 1.
@@ -77,6 +77,12 @@ class Command(terminal.Command):
             help="only what was decided, one thing a line: no texts and schemas that servers, programs and code"
             " state (export)",
         )
+        parser.add_argument(
+            "--at",
+            metavar="CHANGE",
+            default="",
+            help="as it was after the audit entry with this number, or at this time (export)",
+        )
         parser.add_argument("--reason", default="", help="a reason, for the audit log (import, apply)")
         parser.add_argument(
             "--only",
@@ -96,7 +102,7 @@ class Command(terminal.Command):
     def handle(self, *args: Any, act: str, file: str, **options: Any) -> None:
         """Run the action. An invalid belt is refused completely, with a line for each problem."""
         if act == "export":
-            self._export(file, replace=options["replace"], decisions=options["decisions"])
+            self._export(file, replace=options["replace"], decisions=options["decisions"], at=options["at"])
             return
         if act == "drift":
             self._drift(file)
@@ -197,13 +203,18 @@ class Command(terminal.Command):
         for warning in warnings:
             self.stderr.write(f"Warning: {warning}")
 
-    def _export(self, file: str, *, replace: bool, decisions: bool) -> None:
+    def _export(self, file: str, *, replace: bool, decisions: bool, at: str) -> None:
         if file != "-" and not replace and Path(file).exists():
             raise CommandError(
                 f"{file} exists already. Choose another name, or add --replace to overwrite it."
             )
         form: belt_texts.Form = "json" if file.endswith(".json") else "yaml"
-        if decisions:
+        if at and decisions:
+            raise CommandError("--decisions needs what is listed now: leave out --at or --decisions.")
+        if at:
+            document = self._past(at)
+            text = belt_texts.write(document, form)
+        elif decisions:
             document = belt_decisions.export()
             text = belt_texts.write_decisions(document, form)
         else:
@@ -218,6 +229,23 @@ class Command(terminal.Command):
             raise CommandError(f"{file}: cannot be written: {error.strerror}.") from error
         entries = sum(map(len, document.values()))
         self.stdout.write(f"Wrote {file} ({entries} {'entry' if entries == 1 else 'entries'}).")
+
+    def _past(self, at: str) -> dict[str, Any]:
+        """Return the belt of a moment, and warn of what is uncertain in it."""
+        try:
+            was = past.at(past.parse(at, "--at"))
+        except errors.ToolbeltError as error:
+            raise CommandError(str(error)) from error
+        for gap in was.history.gaps:
+            self.stderr.write(
+                f"Uncertain: {gap.field} of {gap.kind} {gap.name} is not as the audit log has it."
+            )
+        agents = texts.listing(was.history.uncertain_agents)
+        uncertain = ["the catalog"] if was.history.is_catalog_uncertain else []
+        uncertain += [f"agents {agents}"] if agents else []
+        if uncertain:
+            self.stderr.write(f"Uncertain: written without the audit log since: {', '.join(uncertain)}.")
+        return was.export()
 
 
 def _applied(belt: drift.Applied) -> str:
