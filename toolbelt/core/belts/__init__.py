@@ -2,9 +2,8 @@
 
 A belt is the format of export and import::
 
-    {"categories": ["crm"], "plugins": [{"name": "git", "namespace": "git"}], "tools": [...], "toolkits": [...],\n
-"loadouts": [...], "agents": [...], "sub_apps": [...],
-"gate_rules": [...]}
+    {"categories": ["crm"], "plugins": [{"name": "git", "namespace": "git"}], "tools": [...], "toolkits": [...],
+     "loadouts": [...], "agents": [...], "sub_apps": [...], "gate_rules": [...]}
 
 Its entries are also how single things are written: an entry is checked by the same rules, against a :class:`NameIndex`
 of what exists, and gets the same problems at the same paths. All problems are reported at once, each with its path, in
