@@ -11,11 +11,13 @@ from django.test import Client as Browser
 from oauth2_provider import models as oauth
 
 from tests import concurrently, fast_fixtures
+from tests.front.test_costs import statements as statements
 from tests.mcp.conftest import Client, Endpoint, Request
 from tests.oauth.conftest import ORIGIN, SignIn, status
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.people import client_connections, tokens
+from toolbelt.runtime import threads
 
 
 def challenged(endpoint: Endpoint, path: str, **about: Any) -> str:
@@ -219,3 +221,18 @@ def test_a_token_that_leaked_ends_its_connection(desk: SignIn, endpoint: Endpoin
     assert status(endpoint, token) == 401
     assert desk.refresh().json()["error"] == "invalid_grant"
     assert models.AuditEntry.objects.latest("id").action == "connection.revoke"
+
+
+def test_a_client_s_list_costs_what_a_token_s_does(
+    desk: SignIn, endpoint: Endpoint, statements: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    costs = []
+    for token in (tokens.issue(writing.by("setup", "command"), agent="ada").text, desk.sign_in()):
+        request = Client(endpoint=endpoint, token=token).request("tools/list")
+        endpoint.send(request, request)
+        statements.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(threads, "run", None)
+            assert endpoint.send(*[request] * 5).status == 200
+        costs.append(len(statements))
+    assert costs[0] == costs[1] > 0
