@@ -69,7 +69,7 @@
     index = isDeciding ? currentIndex() : -1;
   });
   document.addEventListener("htmx:load", ({ target }) => {
-    if (index < 0 || !target.querySelector("[data-rows]")) return;
+    if (index < 0 || !(target.matches("[data-rows]") || target.querySelector("[data-rows]"))) return;
     focusRow(Math.min(index, rows().length - 1));
     index = -1;
   });

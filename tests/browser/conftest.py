@@ -53,6 +53,8 @@ OPERATOR_PERMISSIONS = (
     "view_callrecord",
     "add_clientconnection",
     "view_clientconnection",
+    "view_approval",
+    "decide_approval",
 )
 
 OpensPage = Callable[..., Page]

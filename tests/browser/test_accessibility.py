@@ -13,10 +13,11 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import accessibility, dashboard
 from tests.browser.conftest import PASSWORD, OpensPage
-from tests.web import servers
+from tests.web import asking, servers
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
+from toolbelt.control.agents import call_approvals
 from toolbelt.control.catalog import entries
 from toolbelt.control.people import saved_views
 from toolbelt.runtime import calls
@@ -90,6 +91,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "plugins": ("/plugins/?q=vault",),
     "plugin": ("/plugins/vault/",),
     "review": ("/review/?plugin=vault",),
+    "approvals": ("/review/approvals/",),
+    "approval": ("/review/approvals/7F3KQ2MW/",),
     "add_server": ("/plugins/add/",),
     "add_client_plugin": ("/plugins/add/client/",),
     "import_servers": ("/plugins/add/file/",),
@@ -137,6 +140,8 @@ NO_PAGES = {
     "refresh_plugin",
     "refresh_plugins",
     "decide",
+    "decide_approvals",
+    "edit_approval",
     "reconnect_plugin",
     "save_loadout",
     "remove_loadout",
@@ -284,6 +289,12 @@ def demo_with_events(olive_is_staff: None) -> None:
             "observed": True,
         },
     )
+    approved = asking.ask({"path": "/srv/shop", "force": True}, agent="runner", tool="git__git_status", ago=9)
+    call_approvals.reject(writing.by("otto", via="api"), approved.key, "Not now.")
+    asking.ask({"paths": ["/srv"]}, agent="runner", tool="git__git_status")
+    arguments = {"path": "/srv/shop", "force": False, "token": "[withheld]"}
+    asked = asking.ask(arguments, agent="runner", tool="git__git_status", approvals=2)
+    models.Approval.objects.filter(key=asked.key).update(key="7F3KQ2MW")
     models.CallRecord.objects.create(
         pk=1,
         agent="assistant",

@@ -10,8 +10,9 @@ from playwright.sync_api import expect
 
 from tests.browser import clicks, dashboard
 from tests.browser.conftest import OpensPage
-from tests.web import servers
+from tests.web import asking, servers
 from toolbelt import models
+from toolbelt.control.agents import call_approvals
 from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.browser
@@ -92,6 +93,27 @@ def test_comparing_agents_and_changing_many_at_once_take_at_most_four_clicks(ope
         "notion__API-get-users"
     ]
     assert task.clicks == 4
+
+
+def test_a_waiting_call_is_approved_with_one_click_from_its_link_and_two_from_the_overview(
+    open_page: OpensPage,
+) -> None:
+    linked, listed = (
+        asking.ask({"amount": amount}, agent="support-desk", tool="think") for amount in (600, 700)
+    )
+    task = clicks.Task(open_page())
+    page = task.page
+    page.goto(f"/review/approvals/{linked.key}/")
+    page.get_by_role("button", name="Approve once").click()
+    expect(dashboard.notice(page)).to_contain_text("is approved.")
+    assert task.clicks == 1
+
+    task = clicks.Task(page)
+    page.get_by_role("main").get_by_role("link", name="Decide").click()
+    page.get_by_role("button", name="Approve once").click()
+    expect(dashboard.notice(page)).to_contain_text("is approved.")
+    assert task.clicks == 2
+    assert [call_approvals.find(each.key).state for each in (linked, listed)] == ["approved", "approved"]
 
 
 def test_connecting_claude_code_takes_three_clicks_and_five_with_a_new_agent(open_page: OpensPage) -> None:
