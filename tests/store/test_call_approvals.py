@@ -113,7 +113,8 @@ def test_each_is_compared_with_the_last_decided_one_of_its_agent_tool_and_rules(
     now = dt.datetime.now(dt.UTC)
     first = added("b", "d", asked=now - dt.timedelta(minutes=2))
     rows.move(first, values.reject(first, "olive", now), decided=now)
-    for number, other in enumerate(({"tool": "other"}, {"rules": ("other",)}, {"agent": "bo"}, {})):
+    others: list[dict[str, Any]] = [{"tool": "other"}, {"rules": ("other",)}, {"agent": "bo"}, {}]
+    for number, other in enumerate(others):
         one = added(f"c{number}", f"e{number}", asked=now - dt.timedelta(minutes=1), **other)
         if other:
             rows.move(one, values.reject(one, "olive", now), decided=now)

@@ -317,13 +317,14 @@ def test_an_operator_of_one_agent_decides_about_its_calls_alone() -> None:
 
 def test_bad_decisions_are_refused(decider: Client) -> None:
     call = ask({"amount": 700})
-    for fields in (
+    bad: list[dict[str, Any]] = [
         {"decision": "perhaps", "call": f"{call.key}={call.shown}"},
         {"decision": "approve"},
         {"decision": "approve", "call": call.key},
         {"decision": "approve", "call": "NOSUCH22=0f"},
         {"decision": "reject", "call": f"{call.key}=0f", "note": "x" * 501},
-    ):
+    ]
+    for fields in bad:
         response = dashboard.post(decider, DECIDE, **fields)
         assert response.status_code in (409, 422)
         assert "Nothing was decided" in dashboard.text(response)
