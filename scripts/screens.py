@@ -165,7 +165,7 @@ def issue(page: Page) -> None:
 
 def connect(page: Page) -> None:
     """Create a token for Claude Code, whose command then contains it."""
-    page.get_by_role("button", name="Create token").click()
+    page.get_by_role("button", name="Issue token and show command").click()
     page.get_by_text("not shown again").wait_for()
     page.locator("#connect code").evaluate_all(
         "(codes) => { for (const code of codes)"
