@@ -14,13 +14,14 @@ from toolbelt.store import clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """The number of agents that are not archived, of plugins' tools to review, and of sub-apps, and the number of the
-    last write of configuration.
+    """The number of agents that are not archived, of plugins' tools to review, of sub-apps and of calls that wait for
+    approval, and the number of the last write of configuration.
     """
 
     agents: int
     to_review: int
     sub_apps: int
+    waiting: int
     revision: int = 0
 
 
@@ -37,6 +38,7 @@ def count() -> Counts:
     rows = _counted("agents", models.Agent.objects.filter(archived=False)).union(
         _counted("to_review", to_review),
         _counted("sub_apps", models.SubApp.objects.all()),
+        _counted("waiting", models.Approval.objects.filter(state="pending", expires__gt=clock.now())),
         revision,
         all=True,
     )
