@@ -24,6 +24,7 @@ SERVER = [
     "semantic_search",
     "availability",
     "record_writer",
+    "settings_log",
     "plugins",
     "credentials",
     "expirations",

@@ -189,7 +189,7 @@ def test_a_failed_expectation_of_a_call_is_reported(tool: str, expect: Any, expe
 @pytest.mark.parametrize(
     ("step", "expected_failure"),
     [
-        ({}, "a step that does one of surface, call, edit"),
+        ({}, "a step that does one of surface, call, approve, reject, edit"),
         ("surface", "a step that does one of"),
         ({"surfaces": REQUEST}, "a step that does one of"),
         ({"surface": REQUEST, "edit": {}}, "a step that does one of"),

@@ -78,6 +78,7 @@ def test_an_entry_is_read_as_it_was_recorded() -> None:
         batch=batch,
         undoes=None,
         undone=None,
+        revision=models.Revision.objects.get().number,
     )
     assert audit.find(number + 1) is None
 

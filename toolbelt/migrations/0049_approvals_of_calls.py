@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
                 ('edited', toolbelt.models.fields.JSONText(blank=True, default=dict, help_text='The arguments that an operator replaced.', shape='object')),
                 ('edited_by', models.CharField(blank=True, help_text='Who replaced them.', max_length=150)),
                 ('edited_digest', models.CharField(blank=True, help_text='A digest of the arguments with which it ran, if they were edited.', max_length=64)),
-                ('state', models.CharField(choices=[('pending', 'pending'), ('approved', 'approved'), ('rejected', 'rejected'), ('expired', 'expired'), ('withdrawn', 'withdrawn'), ('spent', 'spent'), ('done', 'done')], default='pending', max_length=9)),
+                ('state', models.CharField(choices=[('pending', 'pending'), ('approved', 'approved'), ('rejected', 'rejected'), ('expired', 'expired'), ('withdrawn', 'withdrawn'), ('spent', 'spent'), ('done', 'done')], default='pending', help_text='What became of it. An open one that is past its time has expired.', max_length=9)),
                 ('asked', models.DateTimeField(help_text='When the call was made first.')),
                 ('expires', models.DateTimeField(help_text='Until when it can be decided, or the decision holds.')),
                 ('decided', models.DateTimeField(blank=True, help_text='When it was approved or rejected.', null=True)),

@@ -45,7 +45,10 @@ class Approval(models.Model):
         help_text="A digest of the arguments with which it ran, if they were edited.",
     )
     state = models.CharField(
-        max_length=9, choices=[(word, word) for word in call_approvals.STATES], default="pending"
+        max_length=9,
+        choices=[(word, word) for word in call_approvals.STATES],
+        default="pending",
+        help_text="What became of it. An open one that is past its time has expired.",
     )
     asked = models.DateTimeField(help_text="When the call was made first.")
     expires = models.DateTimeField(help_text="Until when it can be decided, or the decision holds.")
