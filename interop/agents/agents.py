@@ -40,7 +40,8 @@ class Workspace:
 class Agent:
     """An agent. ``program`` is its name, or its path in its package; ``setup`` writes its configuration.
 
-    ``commands`` are run before it, in its workspace. ``prefix`` precedes the names of Toolbelt's tools.
+    ``commands`` are run before it, in its workspace. ``prefix`` precedes the names of Toolbelt's tools. ``searches``:
+    it speaks revision 2026-07-28, in which a constant list has only ``search_tools`` and ``call_tool``.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Agent:
     setup: Callable[[Workspace], None]
     env: Callable[[Workspace], Mapping[str, str]] = lambda workspace: {}
     commands: Callable[[Workspace], Sequence[str]] = lambda workspace: []
+    searches: bool = False
 
 
 def documented_config(label: str) -> str:
@@ -265,6 +267,7 @@ AGENTS = [
         program="copilot",
         arguments=["-p", PROMPT, "--allow-all-tools"],
         prefix="toolbelt-",
+        searches=True,
         setup=_copilot,
         env=lambda workspace: {
             "COPILOT_OFFLINE": "true",
