@@ -132,11 +132,9 @@ class PastBelt(ninja.Schema):
 @router.get("/belt/past", auth=auth.viewing(*belts.SECTIONS.values()), response=PastBelt)
 def read_past_belt(request: HttpRequest, query: ninja.Query[PastQuery]) -> Any:
     """Retrieve the whole configuration as it was, rebuilt from the audit log."""
-    moment = past.place(past.parse(query.at, "at"))
-    was = past.Past()
-    was.to(moment)
+    was = past.at(past.parse(query.at, "at"))
     return {
-        "change": moment.entry,
+        "change": was.place.entry,
         "belt": was.export(),
         "gaps": [gap._asdict() for gap in was.history.gaps],
         "uncertain_catalog": was.history.is_catalog_uncertain,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import ninja
 import pydantic
@@ -24,7 +24,7 @@ router = ninja.Router(tags=["agents: calls that wait for approval"])
 MAX_WAIT = 45
 _PREFER_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,6})\"?\s*(?=[,;]|$)", re.IGNORECASE)
 _PATH = "/agents/{agent}/approvals/{approval}"
-State = Literal["pending", "approved", "rejected", "expired", "withdrawn", "spent", "done"]
+State = values.State
 
 
 class WaitQuery(schemas.Query):

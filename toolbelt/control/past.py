@@ -37,7 +37,7 @@ class Place:
 class Past:
     """The configuration, which steps back through the log from now: all of it, or of the agents only one.
 
-    It is read once, so that all moments are consistent.
+    It is read once, so that all moments are consistent. ``place`` is the moment.
     """
 
     def __init__(self, agent: str | None = None) -> None:
@@ -46,11 +46,13 @@ class Past:
         self._next = next(self._steps, None)
         self._history = belts.History(_Document(self._now))
         self._history.doubt(unlogged)
+        self.place = Place(newest, timezone.now())
         # Until something but an agent changes, the catalog is the same.
         self._catalog: catalog.Catalog | None = self._now.catalog
 
     def to(self, moment: Place) -> None:
         """Step back to a moment, which is not later than the one before."""
+        self.place = moment
         while self._next is not None and self._next[0] > moment.entry:
             step = self._next[1]
             self._history.step_back(step)

@@ -28,6 +28,10 @@ from toolbelt.core import (
 )
 from toolbelt.core.rules import budgets, resolution, targets
 
+# A person may approve a call with this refusal.
+PENDING = "approval-pending"
+# The refusals of calls about which rules ask.
+ASKED = (PENDING, "approval-rejected", "approval-expired", "too-many-approvals")
 REFUSALS = (
     "unknown-tool",
     "tool-withdrawn",
@@ -36,17 +40,12 @@ REFUSALS = (
     "tool-unavailable",
     "invalid-arguments",
     "denied-by-rule",
-    "approval-pending",
-    "approval-rejected",
-    "approval-expired",
-    "too-many-approvals",
+    *ASKED,
     "timed-out",
     "tool-failed",
     "run-by-client",
     "run-by-toolbelt",
 )
-# A person may approve a call with this refusal.
-PENDING = "approval-pending"
 # When a program should ask again, in seconds.
 RETRY_AFTER = 5
 # How many violations a message names; the answer to the model lists all of them.

@@ -6,6 +6,8 @@ are configuration, so they do not move the revision.
 
 from __future__ import annotations
 
+from typing import Final, Literal, get_args
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -13,7 +15,8 @@ from django.utils import timezone
 from toolbelt.models import agents, naming
 
 # The steps of a sign-in that are recorded, in order. The first call is that of a token.
-STEPS = ("discovery", "registration", "login", "consent", "token")
+Step = Literal["discovery", "registration", "login", "consent", "token"]
+STEPS: Final[tuple[Step, ...]] = get_args(Step)
 
 
 class ClientConnection(models.Model):

@@ -51,7 +51,7 @@ class Asked:
     @property
     def client(self) -> str:
         """Return the name that the client gave itself."""
-        return self.application.name or "A client without a name"
+        return self.application.name or sign_in_attempts.NAMELESS
 
     @property
     def redirect_host(self) -> str:

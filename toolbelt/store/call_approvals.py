@@ -34,7 +34,7 @@ def connect() -> None:
 
 
 def find(binding: str) -> Approval | None:
-    """Return the open approval for this binding, also if its time is over; None if there is none."""
+    """Return the open approval for this binding, also one that has expired; None if there is none."""
     return _first(models.Approval.objects.filter(binding=binding, state__in=call_approvals.OPEN))
 
 

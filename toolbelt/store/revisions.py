@@ -1,7 +1,7 @@
 """The revision of the configuration, the lock of its writers, and the check that the audit log has every write.
 
-Triggers move the number with every write, whoever makes it. When a writer of ours takes the lock, the number must be
-the one that the writer before left: if it is not, somebody wrote around the log, and the next entry says so.
+Triggers move the number with every write, whoever makes it. When Toolbelt takes the lock for a write, the number must
+be the one that its previous write left: if it is not, the log lacks a write, and the next entry says so.
 """
 
 from __future__ import annotations

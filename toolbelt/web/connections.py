@@ -16,7 +16,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt.control.people import client_connections, rights, sign_in_attempts
-from toolbelt.core import errors
 from toolbelt.web.kit import fields, filters, http, notices, pieces, responses, titles, words
 from toolbelt.web.kit import forms as kit
 
@@ -90,12 +89,10 @@ def revoke(request: http.Request, connection: int) -> HttpResponse:
 
 def _find(request: http.Request, connection: int) -> client_connections.Connection:
     """Return a connection. Raise NotFound, or PermissionDenied for another person's without the permission."""
-    for found in client_connections.listed():
-        if found.id == connection:
-            if found.person != request.user.get_username() and not request.user.has_perm(_REVOKE):
-                raise PermissionDenied
-            return found
-    raise errors.NotFound("connection", str(connection))
+    found = client_connections.find(connection)
+    if found.person != request.user.get_username() and not request.user.has_perm(_REVOKE):
+        raise PermissionDenied
+    return found
 
 
 class _Page(pieces.Page):

@@ -156,14 +156,26 @@ def _end(row: models.ClientConnection) -> None:
 
 def listed(agent: str = "", user: int | None = None) -> list[Connection]:
     """Return all connections, or those of one agent or one user (by primary key), the newest first."""
-    rows = models.ClientConnection.objects.select_related("agent", "user").annotate(
-        is_signed_in=Exists(models.ApiToken.objects.filter(connection=OuterRef("pk")))
-    )
+    rows = _rows()
     if agent:
         rows = rows.filter(agent__key=agent)
     if user is not None:
         rows = rows.filter(user=user)
     return [_value(row) for row in rows]
+
+
+def find(connection: int) -> Connection:
+    """Return one connection. Raise NotFound."""
+    row = _rows().filter(pk=connection).first()
+    if row is None:
+        raise errors.NotFound("connection", str(connection))
+    return _value(row)
+
+
+def _rows() -> Any:
+    return models.ClientConnection.objects.select_related("agent", "user").annotate(
+        is_signed_in=Exists(models.ApiToken.objects.filter(connection=OuterRef("pk")))
+    )
 
 
 def _described(row: models.ClientConnection) -> dict[str, Any]:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any
 
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from toolbelt import models
+from toolbelt.models import client_connections
 
-Step = Literal["discovery", "registration", "login", "consent", "token"]
-STEPS: Final[tuple[Step, ...]] = get_args(Step)
+Step = client_connections.Step
+STEPS = client_connections.STEPS
 
+# What a client is called that states no name.
+NAMELESS = "A client without a name"
 # How long a client may take from one step to the next to count as the same attempt.
 SAME = dt.timedelta(minutes=15)
 # The most attempts that are kept of clients that have not registered: anyone can begin one.
@@ -54,7 +57,7 @@ def discovered(agent: str, address: str, client: str) -> None:
 
 def registered(application: Any, address: str) -> None:
     """Record that a client has registered, as a step of the last discovery from the same address."""
-    name = application.name or "A client without a name"
+    name = application.name or NAMELESS
     found = _recent().filter(address=address, application=None).order_by("-at").first()
     if found is None:
         found = models.SignInAttempt(address=address)

@@ -30,7 +30,6 @@ iterate = call_records.iterate
 count_newer = call_records.count_newer
 exceeds = call_records.exceeds
 ERROR = call_records.ERROR
-record_all = call_records.record_all
 logged_values = call_figures.logged_values
 
 

@@ -7,13 +7,9 @@ may be made again by any process. The arguments are not stored, only a digest of
 from __future__ import annotations
 
 import datetime as dt
-import functools
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from django.conf import settings
 
 from toolbelt import conf
 from toolbelt.core import (
@@ -153,11 +149,4 @@ finish = rows.finish
 
 
 def _digest(text: str) -> str:
-    """Return a digest that depends on the secret key: no one finds out by trying which arguments it stands for."""
-    key = _key(settings.SECRET_KEY)
-    return hashlib.blake2b(text.encode(errors="surrogatepass"), key=key, digest_size=32).hexdigest()
-
-
-@functools.lru_cache(1)
-def _key(secret_key: str) -> bytes:
-    return hashlib.blake2b(b"toolbelt.approvals " + secret_key.encode()).digest()
+    return recordings.keyed_digest("approvals", text.encode(errors="surrogatepass"), 32)

@@ -39,16 +39,7 @@ T = TypeVar("T")
 _DENIED = frozenset({"unknown-tool", "tool-denied"})
 
 # The refusals of arguments, which say nothing about the tool's state.
-_OF_ARGUMENTS = frozenset(
-    {
-        "invalid-arguments",
-        "denied-by-rule",
-        "approval-pending",
-        "approval-rejected",
-        "approval-expired",
-        "too-many-approvals",
-    }
-)
+_OF_ARGUMENTS = frozenset({"invalid-arguments", "denied-by-rule", *admitting.ASKED})
 
 Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 

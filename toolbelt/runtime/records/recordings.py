@@ -194,8 +194,7 @@ def chosen(paths: Sequence[str], arguments: Any) -> dict[str, Any] | None:
 def digest(arguments: Any, text: bytes) -> str:
     """Return a digest of the arguments, which ``text`` has as JSON in order; empty if they are too large or not JSON.
 
-    It is the same for the same JSON (1 is 1.0). It depends on the installation's secret key: without the key, no one
-    can find out by trying which arguments it stands for, however few there are.
+    It is the same for the same JSON (1 is 1.0).
     """
     if len(text) > MAX_DIGESTED_BYTES:
         return ""
@@ -205,15 +204,20 @@ def digest(arguments: Any, text: bytes) -> str:
             text = _ordered(json.loads(schema.comparable(arguments)))
         except (TypeError, ValueError, RecursionError):
             return ""
-    if not text:
-        return ""
-    return hashlib.blake2b(text, key=_digest_key(settings.SECRET_KEY), digest_size=16).hexdigest()
+    return keyed_digest("arguments", text, 16) if text else ""
 
 
-@functools.lru_cache(1)
-def _digest_key(secret_key: str) -> bytes:
-    # Derived for this purpose alone, so that a digest says nothing of what else the key signs.
-    return hashlib.blake2b(b"toolbelt.arguments " + secret_key.encode()).digest()
+def keyed_digest(purpose: str, text: bytes, size: int) -> str:
+    """Return a digest of this many bytes that depends on the installation's secret key: without the key, no one can
+    find out by trying which text it stands for, however few there are.
+    """
+    return hashlib.blake2b(text, key=_key(purpose, settings.SECRET_KEY), digest_size=size).hexdigest()
+
+
+@functools.lru_cache(4)
+def _key(purpose: str, secret_key: str) -> bytes:
+    # Derived for one purpose alone, so that a digest says nothing of what else the key signs.
+    return hashlib.blake2b(f"toolbelt.{purpose} {secret_key}".encode()).digest()
 
 
 def masked(value: Any, depth: int = 0) -> Any:

@@ -155,7 +155,7 @@ def _notice(decided: Sequence[call_approvals.Approval]) -> notices.Notice:
 
 
 def _show_stale(request: http.Request, shown: Mapping[str, str], error: errors.ToolbeltError) -> HttpResponse:
-    """Say why nothing was decided: who decided or edited it meanwhile, or that it expired or was withdrawn."""
+    """Respond that nothing was decided, and why: another person decided or edited, or it expired or was withdrawn."""
     text = next(_stale(shown), str(error))
     return responses.respond(
         request, notices.Notice(text=f"Nothing was decided: {text}", tone="refused"), status=409
