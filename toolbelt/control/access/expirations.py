@@ -8,14 +8,13 @@ time of the expiry; a server does so in a background thread, and so does ``manag
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Mapping
 from typing import Any
 
 import structlog
 from django.db import connections
 
-from toolbelt.control import writing
+from toolbelt.control import repeating, writing
 from toolbelt.core import errors
 from toolbelt.core import grants as values
 from toolbelt.store import audit, clock, expiry, grants, snapshots
@@ -26,7 +25,6 @@ MAX_POLL_SECONDS = 15.0
 
 _log = structlog.get_logger(__name__)
 _UNBLOCKED: Mapping[str, Any] = {"blocked": None, "block_ends": None}
-_stopping: threading.Event | None = None
 
 
 def find(agent: str) -> snapshots.StoredState:
@@ -124,24 +122,6 @@ def _blocked(block: expiry.EndedBlock) -> dict[str, Any]:
     return {"blocked": True, "block_ends": values.format_time(block.at)}
 
 
-def start() -> None:
-    """Start a background thread that records expiries until :func:`stop`. For servers."""
-    global _stopping
-    if _stopping is None:
-        _stopping = threading.Event()
-        threading.Thread(
-            target=_keep_recording, args=[_stopping], name="toolbelt-expirations", daemon=True
-        ).start()
-
-
-def stop() -> None:
-    """Stop the thread; it completes what it has begun to write, and callers need not wait."""
-    global _stopping
-    if _stopping is not None:
-        _stopping.set()
-        _stopping = None
-
-
 def _record(current: snapshots.StoredState) -> None:
     for key, end in current.expired.items():
         family = "switch" if key in current.written.switches else "override"
@@ -158,13 +138,6 @@ def _record(current: snapshots.StoredState) -> None:
             )
 
 
-def _keep_recording(stopping: threading.Event) -> None:
-    # Not immediately: a starting server has other work, and expiries take effect without this.
-    seconds = MAX_POLL_SECONDS
-    while not stopping.wait(seconds):
-        seconds = _seconds_to_wait()
-
-
 def _seconds_to_wait() -> float:
     """Record expiries; return the seconds until there may be more."""
     try:
@@ -179,3 +152,7 @@ def _seconds_to_wait() -> float:
         return MAX_POLL_SECONDS
     finally:
         connections.close_all()
+
+
+_thread = repeating.Repeating("toolbelt-expirations", _seconds_to_wait, MAX_POLL_SECONDS)
+start, stop = _thread.start, _thread.stop

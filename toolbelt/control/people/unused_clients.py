@@ -6,7 +6,6 @@ A server does it once an hour. What expired of the authorization server's codes 
 from __future__ import annotations
 
 import datetime as dt
-import threading
 
 import structlog
 from django.db import connections
@@ -14,13 +13,13 @@ from django.utils import timezone
 from oauth2_provider import models as oauth
 
 from toolbelt import models
+from toolbelt.control import repeating
 
 # How long a client may be without a connection.
 UNUSED = dt.timedelta(days=1)
 SECONDS = 3600.0
 
 _log = structlog.get_logger(__name__)
-_stopping: threading.Event | None = None
 
 
 def prune(now: dt.datetime) -> int:
@@ -36,30 +35,16 @@ def prune(now: dt.datetime) -> int:
     return number
 
 
-def start() -> None:
-    """Start a background thread that removes them until :func:`stop`. For servers."""
-    global _stopping
-    if _stopping is None:
-        _stopping = threading.Event()
-        threading.Thread(
-            target=_keep_pruning, args=[_stopping], name="toolbelt-unused-clients", daemon=True
-        ).start()
+def _prune() -> float:
+    """Remove them; return the seconds until the next time."""
+    try:
+        prune(timezone.now())
+    except Exception:
+        _log.exception("unused clients not removed")
+    finally:
+        connections.close_all()
+    return SECONDS
 
 
-def stop() -> None:
-    """Stop the thread; it completes what it has begun to write, and callers need not wait."""
-    global _stopping
-    if _stopping is not None:
-        _stopping.set()
-        _stopping = None
-
-
-def _keep_pruning(stopping: threading.Event) -> None:
-    # Not immediately: a starting server has other work.
-    while not stopping.wait(SECONDS):
-        try:
-            prune(timezone.now())
-        except Exception:
-            _log.exception("unused clients not removed")
-        finally:
-            connections.close_all()
+_thread = repeating.Repeating("toolbelt-unused-clients", _prune, SECONDS)
+start, stop = _thread.start, _thread.stop
