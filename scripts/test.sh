@@ -129,7 +129,8 @@ tests() {
             tests/control/servers/test_upstream_servers.py \
             tests/front/test_admissions.py tests/front/test_application.py tests/front/test_event_stream.py \
             tests/front/test_freshness.py tests/front/test_many_calls.py tests/front/test_stale.py \
-            tests/runtime/calls/test_asking.py tests/runtime/calls/test_killed_calls.py \
+            tests/runtime/calls/test_asking.py tests/runtime/calls/test_approval_decisions.py \
+            tests/runtime/calls/test_approval_waits.py tests/runtime/calls/test_killed_calls.py \
             tests/runtime/calls/test_calls.py tests/runtime/calls/test_server_calls.py tests/runtime/test_connection.py \
             tests/runtime/test_credentials.py tests/runtime/calls/test_denied_while_waiting.py tests/runtime/test_feed.py \
             tests/runtime/test_feed_outages.py tests/runtime/records/test_record_writer.py tests/runtime/test_plugin_state.py \

@@ -12,6 +12,7 @@ from asgiref.sync import async_to_sync
 
 from tests import concurrently
 from tests.runtime import sample_plugins
+from tests.runtime.calls import asked
 from tests.runtime.conftest import OPERATOR, Install
 from toolbelt import models
 from toolbelt.control.catalog import entries
@@ -27,17 +28,7 @@ RULE: dict[str, Any] = {
     "reason": "Search for something else.",
 }
 BELT: dict[str, Any] = {
-    "plugins": [{"name": "shop", "namespace": "shop"}],
-    "tools": [{"key": "shop__find", "plugin": "shop"}],
-    "toolkits": [{"key": "more", "members": ["kb__plain"]}],
-    "agents": [
-        {
-            "key": "ada",
-            "tools": ["kb__search", "kb__hold", "shop__find"],
-            "allowed_toolkits": ["more"],
-            "subagent_kinds": ["general"],
-        }
-    ],
+    **asked.ROADS,
     "gate_rules": [
         RULE,
         {"key": "no-plain", "effect": "deny", "tools": ["kb__plain"]},

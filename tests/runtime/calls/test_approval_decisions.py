@@ -1,0 +1,177 @@
+"""Tests of what people decide about calls: who may, what they saw, what they edit, and what is recorded of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests import concurrently
+from tests.runtime.calls import asked
+from tests.runtime.conftest import OPERATOR
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.agents import call_approvals
+from toolbelt.control.catalog import entries
+from toolbelt.core import errors
+from toolbelt.runtime import calls
+from toolbelt.runtime.calls.incoming import Call, Caller
+
+
+def test_an_operator_changes_arguments_and_the_tool_gets_those(ran: list[Any]) -> None:
+    asked.call()
+    approval = asked.latest()
+    call_approvals.edit(asked.OLIVE, approval.key, {"amount": 600}, approval.shown)
+    assert asked.code(asked.call()) == "approval-pending"
+    asked.approve(asked.PIA)
+    assert asked.code(asked.call()) == "ok"
+    assert ran == [{**asked.REFUND, "amount": 600}]
+    stored = models.Approval.objects.get()
+    assert (stored.state, stored.edited, stored.edited_by) == ("done", {"amount": 600}, "olive")
+    assert stored.edited_digest not in ("", stored.digest)
+    # What was called is what the approval is for, not what it became.
+    assert asked.code(asked.call({**asked.REFUND, "amount": 600})) == "approval-pending"
+
+
+def test_nobody_approves_what_they_did_not_see(ran: list[Any]) -> None:
+    asked.call()
+    seen = asked.latest()
+    call_approvals.edit(asked.PIA, seen.key, {"amount": 600}, seen.shown)
+    with pytest.raises(errors.Stale):
+        call_approvals.approve(asked.OLIVE, seen.key, seen.shown)
+    with pytest.raises(errors.Stale):
+        call_approvals.edit(asked.OLIVE, seen.key, {"amount": 650}, seen.shown)
+    assert asked.states() == ["pending"]
+
+
+EDITS: dict[str, dict[str, Any]] = {
+    "arguments that do not fit the tool": {"query": 7},
+    "arguments that a rule denies": {"amount": 9500},
+    "arguments that another rule asks about": {"query": "all"},
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_call_is_not_edited_into(ran: list[Any], edit: str) -> None:
+    rule = {
+        "key": "all",
+        "effect": "ask",
+        "tools": ["kb__search"],
+        "when": {"query": {"const": "all"}},
+        "approvals": 2,
+    }
+    entries.put(OPERATOR, "gate_rule", rule)
+    asked.call()
+    approval = asked.latest()
+    with pytest.raises((errors.Invalid, errors.Refused)):
+        call_approvals.edit(asked.OLIVE, approval.key, EDITS[edit], approval.shown)
+    assert asked.latest().edited == {}
+
+
+def test_edited_arguments_are_checked_again_before_the_tool_runs(ran: list[Any]) -> None:
+    asked.call()
+    approval = asked.latest()
+    call_approvals.edit(asked.OLIVE, approval.key, {"amount": 8000}, approval.shown)
+    asked.approve()
+    rule = {"key": "no-8000", "effect": "deny", "when": {"amount": {"minimum": 8000}}}
+    entries.put(OPERATOR, "gate_rule", rule)
+    assert asked.code(asked.call()) == "denied-by-rule"
+    assert ran == []
+    assert asked.states() == ["withdrawn"]
+
+
+def test_two_people_have_to_approve_and_an_edit_starts_again(ran: list[Any]) -> None:
+    entries.change(OPERATOR, "gate_rule", "over-500", {"approvals": 2})
+    asked.call()
+    asked.approve(asked.OLIVE)
+    with pytest.raises(errors.Refused):
+        asked.approve(asked.OLIVE)
+    assert asked.code(asked.call()) == "approval-pending"
+    call_approvals.edit(asked.PIA, asked.latest().key, {"amount": 600}, asked.latest().shown)
+    assert asked.latest().approved_by == ()
+    asked.approve(asked.PIA)
+    assert asked.code(asked.call()) == "approval-pending"
+    assert asked.approve(asked.OLIVE).state == "approved"
+    assert asked.code(asked.call()) == "ok"
+    assert len(ran) == 1
+
+
+def test_the_person_behind_a_token_does_not_decide_about_its_calls(ran: list[Any]) -> None:
+    made = Call(key=asked.ADA, tool="kb__search", arguments=asked.REFUND)
+    assert asked.code(calls.answer_blocking(made, Caller(operator="olive"))) == "approval-pending"
+    with pytest.raises(errors.Refused):
+        asked.approve(asked.OLIVE)
+    with pytest.raises(errors.Refused):
+        call_approvals.edit(asked.OLIVE, asked.latest().key, {"amount": 600}, asked.latest().shown)
+    asked.approve(asked.PIA)
+    assert asked.code(calls.answer_blocking(made, Caller(operator="olive"))) == "ok"
+
+
+def test_only_people_decide(ran: list[Any]) -> None:
+    asked.call()
+    for kind in ("agent", "server", "client", "clock"):
+        other = writing.Write(actor=writing.Actor(name="ada", via="api", kind=kind))  # type: ignore[arg-type]
+        with pytest.raises(errors.Refused):
+            asked.approve(other)
+    assert asked.states() == ["pending"]
+
+
+def test_each_decision_is_in_the_audit_log_and_cannot_be_undone(ran: list[Any]) -> None:
+    asked.call()
+    approval = asked.latest()
+    call_approvals.edit(asked.OLIVE, approval.key, {"amount": 600}, approval.shown)
+    call_approvals.reject(asked.PIA, approval.key, "Ask again.")
+    logged = models.AuditEntry.objects.filter(subject_kind="approval").order_by("id")
+    assert [(entry.action, entry.actor, entry.subject_key, entry.key) for entry in logged] == [
+        ("approval.edit", "olive", approval.key, "kb__search"),
+        ("approval.reject", "pia", approval.key, "kb__search"),
+    ]
+    assert logged[0].after["edited"] == ["amount"]
+    assert "600" not in str(logged[0].after)
+    assert (logged[1].after["note"], logged[1].after["shown"]) == ("Ask again.", asked.latest().shown)
+
+
+def test_a_detail_says_what_changed_since_the_last_one(ran: list[Any]) -> None:
+    asked.call({**asked.REFUND, "note": "x"})
+    call_approvals.reject(asked.OLIVE, asked.latest().key)
+    asked.call({"query": "order 12", "amount": 800, "token": "abcdef-abcdef"})
+    detail = call_approvals.detail(asked.latest().key)
+    assert [(each.name, each.is_new, each.is_changed, each.is_hidden) for each in detail.arguments] == [
+        ("amount", False, True, False),
+        ("query", False, False, False),
+        ("token", True, False, True),
+    ]
+    assert detail.removed == ("note",)
+    assert [rule.key for rule in detail.rules] == ["over-500"]
+    (group,) = call_approvals.pending()
+    assert (group.rules, group.tool, len(group.approvals)) == (("over-500",), "kb__search", 1)
+    assert call_approvals.counts() == {"ada": 1}
+    assert call_approvals.pending(agents=["bo"]) == ()
+
+
+def test_several_calls_are_approved_at_once_or_none_of_them(ran: list[Any]) -> None:
+    asked.call()
+    asked.call({**asked.REFUND, "amount": 800})
+    shown = {approval.key: approval.shown for approval in call_approvals.listed()}
+    first, second = shown
+    with pytest.raises(errors.Stale):
+        call_approvals.approve_all(asked.OLIVE, {first: shown[first], second: "other"})
+    assert asked.states() == ["pending", "pending"]
+    call_approvals.approve_all(asked.OLIVE, shown)
+    assert asked.states() == ["approved", "approved"]
+    assert len({entry.batch for entry in models.AuditEntry.objects.filter(action="approval.approve")}) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_decisions_at_the_same_time_one_counts(transactional_db: None, ran: list[Any]) -> None:
+    asked.call()
+    seen = asked.latest()
+    acts = [
+        lambda: call_approvals.approve(asked.OLIVE, seen.key, seen.shown),
+        lambda: call_approvals.reject(asked.PIA, seen.key),
+        lambda: call_approvals.edit(asked.PIA, seen.key, {"amount": 600}, seen.shown),
+    ]
+    done = [answer for answer in concurrently.done(acts) if not isinstance(answer, Exception)]
+    now = asked.latest()
+    assert now.version == len(done)
+    assert (now.state, bool(now.edited)) != ("approved", True)
