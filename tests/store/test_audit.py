@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from toolbelt import models
-from toolbelt.store import audit
+from toolbelt.store import audit, audit_writing
 
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +20,7 @@ HOUR = dt.timedelta(hours=1)
 
 
 def record(**fields: Any) -> int:
-    return audit.record(
+    return audit_writing.record(
         **{
             "actor": "olive",
             "via": "screen",
@@ -41,9 +41,9 @@ def ids(page: audit.Page) -> list[int]:
 
 def test_entries_in_a_dated_block_have_its_time_and_later_ones_the_current_time(db: None) -> None:
     then = timezone.now() - 30 * 24 * HOUR
-    with audit.dated(then):
+    with audit_writing.dated(then):
         first = record()
-        audit.record_all(
+        audit_writing.record_all(
             actor="olive",
             via="import",
             subject_kind="tool",

@@ -15,7 +15,7 @@ from tests.store import revision_helpers
 from tests.store.conftest import Process
 from toolbelt import models
 from toolbelt.core import sessions as values
-from toolbelt.store import agent_sessions, audit, snapshots
+from toolbelt.store import agent_sessions, audit_writing, snapshots
 
 CATALOG: dict[str, Callable[[], object]] = {
     "a save": lambda: revision_helpers.with_new_description(models.Tool.objects.get(key="run")).save(),
@@ -169,7 +169,7 @@ def test_sessions_and_the_audit_log_do_not_change_the_revision() -> None:
         ada.pk, "s", lambda session: (None, values.with_change(session, "toolkit", "dev", True, None))
     )
     models.AgentSession.objects.all().delete()
-    audit.record(
+    audit_writing.record(
         actor="o", via="api", action="x", subject_kind="agent", subject_key="ada", before=None, after=None
     )
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 from django.db import transaction
 
 from toolbelt.core import effects, errors, facts
-from toolbelt.store import audit, clock, commits, revisions
+from toolbelt.store import audit, audit_writing, clock, commits, revisions
 
 Via = Literal["screen", "admin", "api", "command", "import", "mcp", "system"]
 
@@ -154,7 +154,7 @@ def record(
     after: Any,
 ) -> int:
     """Add an entry to the audit log, in the transaction of the change; return its id."""
-    return audit.record(
+    return audit_writing.record(
         actor=write.actor.name,
         via=write.actor.via,
         action=action,

@@ -15,7 +15,7 @@ from toolbelt.control.catalog import entries, proposals, renaming
 from toolbelt.control.config import adopting, belts
 from toolbelt.control.doctor import options as doctor
 from toolbelt.core import errors
-from toolbelt.store import audit, snapshots
+from toolbelt.store import audit, audit_writing, snapshots
 
 pytestmark = pytest.mark.usefixtures("stored")
 
@@ -100,7 +100,7 @@ def test_a_stored_secret_is_shown_nowhere(older: None, operator: writing.Write) 
 
 def test_what_the_log_of_an_older_version_has_is_withheld_where_it_is_read(operator: writing.Write) -> None:
     values = {"members": [member()]}
-    logged = audit.record(
+    logged = audit_writing.record(
         actor="a", via="api", action="toolkit.change", subject_kind="toolkit", subject_key="pushing",
         before=values, after=values,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from django.db import connections
 from toolbelt.control import repeating, writing
 from toolbelt.core import errors
 from toolbelt.core import grants as values
-from toolbelt.store import audit, clock, expiry, grants, snapshots
+from toolbelt.store import audit, audit_writing, clock, expiry, grants, snapshots
 
 SYSTEM = writing.Actor(name="system", via="system", kind="clock")
 # The maximum time to wait for the next expiry: another process may have set an earlier one meanwhile.
@@ -56,7 +56,7 @@ def end_blocks(kind: str = "", name: str = "") -> int:
     ended = expiry.ended_blocks(clock.now(), kind, name)
     for block in ended:
         expiry.unblock(block)
-        with audit.dated(block.at):
+        with audit_writing.dated(block.at):
             writing.record(
                 writing.Write(actor=SYSTEM),
                 block.kind,
@@ -126,7 +126,7 @@ def _record(current: snapshots.StoredState) -> None:
     for key, end in current.expired.items():
         family = "switch" if key in current.written.switches else "override"
         grants.write("switch" if family == "switch" else "override", current.agent_id, key, end.then)
-        with audit.dated(end.at):
+        with audit_writing.dated(end.at):
             writing.record(
                 writing.Write(actor=SYSTEM),
                 "agent",

@@ -15,7 +15,7 @@ from toolbelt.control import writing
 from toolbelt.control.access import expirations
 from toolbelt.control.catalog import entries
 from toolbelt.core import belts, catalog, errors, facts
-from toolbelt.store import audit, token_counts, tools
+from toolbelt.store import audit_writing, token_counts, tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def store_tools(
     if values:
         expirations.end_blocks("tool")
     tools.put(values)
-    audit.record_all(
+    audit_writing.record_all(
         actor=write.actor.name,
         via=write.actor.via,
         subject_kind="tool",
