@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 from django.core import signing
 
-from tests.providers import machine, reading, soak
+from tests.providers import machine, promises, reading, soak
 from toolbelt.adapters import plain
 from toolbelt.adapters.connection import conversation
 from toolbelt.core import admitting, conversations, dispatch, tool_deltas
@@ -99,7 +99,7 @@ def a_new_definition_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_deltas, "_hash", lambda definition: definition.name)
 
 
-@mutant("openai_responses", machine.the_provider_accepts_every_request)
+@mutant("openai_responses", promises.the_provider_accepts_every_request)
 def a_definition_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     def change(told: Any, again: Any) -> Any:
         return ("added", "offered") if told.how == "withdrawn" else again
@@ -107,7 +107,7 @@ def a_definition_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     _after_told_again(monkeypatch, change)
 
 
-@mutant("openai_responses", machine.nothing_is_said_while_nothing_changes)
+@mutant("openai_responses", promises.nothing_is_said_while_nothing_changes)
 def what_was_said_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     _after_comparing(monkeypatch, lambda view, changes, after: (changes, view))
 
@@ -130,7 +130,7 @@ def what_was_withdrawn_may_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 # How it is said.
 
 
-@mutant("anthropic", machine.the_provider_accepts_every_request)
+@mutant("anthropic", promises.the_provider_accepts_every_request)
 def a_focus_forces_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     of = lines.of
 
@@ -141,7 +141,7 @@ def a_focus_forces_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "of", forced)
 
 
-@mutant("anthropic", machine.the_provider_accepts_every_request)
+@mutant("anthropic", promises.the_provider_accepts_every_request)
 def every_claude_is_taken_for_a_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
     of = lines.of
     monkeypatch.setattr(
@@ -149,12 +149,12 @@ def every_claude_is_taken_for_a_current_one(monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
-@mutant("anthropic", machine.the_provider_accepts_every_request)
+@mutant("anthropic", promises.the_provider_accepts_every_request)
 def headers_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines.Line, "headers", {})
 
 
-@mutant("openai_chat", machine.a_focus_concerns_one_step)
+@mutant("openai_chat", promises.a_focus_concerns_one_step)
 def a_focus_is_asked_for_in_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     question = plain.ConversationRun._question
 
@@ -164,7 +164,7 @@ def a_focus_is_asked_for_in_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain.ConversationRun, "_question", with_message)
 
 
-@mutant("openai_chat", machine.a_run_without_a_conversation_keeps_its_prefix)
+@mutant("openai_chat", promises.a_run_without_a_conversation_keeps_its_prefix)
 def a_focus_hides_the_other_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     read = documents.read
 
@@ -178,7 +178,7 @@ def a_focus_hides_the_other_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "read", narrowed)
 
 
-@mutant("anthropic", machine.nothing_is_said_to_a_paused_turn)
+@mutant("anthropic", promises.nothing_is_said_to_a_paused_turn)
 def a_paused_turn_is_told_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     of = appending.of
     monkeypatch.setattr(appending, "of", lambda asked, *rest: of(asked._replace(hold=False), *rest))
@@ -194,7 +194,7 @@ def _after_keeping(monkeypatch: pytest.MonkeyPatch, change: Callable[[Any, Any],
     )
 
 
-@mutant("anthropic", machine.a_request_that_is_not_answered_leaves_no_trace)
+@mutant("anthropic", promises.a_request_that_is_not_answered_leaves_no_trace)
 def what_was_said_is_kept_before_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = conversation.Request.__init__
 
@@ -205,12 +205,12 @@ def what_was_said_is_kept_before_the_answer(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(conversation.Request, "__init__", kept)
 
 
-@mutant("gemini", machine.what_was_sent_stays_as_it_was)
+@mutant("gemini", promises.what_was_sent_stays_as_it_was)
 def what_was_said_before_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     _after_keeping(monkeypatch, lambda line, sent: {**line, "appended": line["appended"][-1:]})
 
 
-@mutant("openai_responses", machine.what_was_sent_stays_as_it_was)
+@mutant("openai_responses", promises.what_was_sent_stays_as_it_was)
 def what_was_said_moves_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     def moved(line: Any, sent: Any) -> Any:
         return {
@@ -221,7 +221,7 @@ def what_was_said_moves_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     _after_keeping(monkeypatch, moved)
 
 
-@mutant("anthropic", machine.the_prefix_stays_the_same, machine.the_provider_accepts_every_request)
+@mutant("anthropic", promises.the_prefix_stays_the_same, promises.the_provider_accepts_every_request)
 def the_system_prompt_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     count = itertools.count()
 
@@ -232,27 +232,29 @@ def the_system_prompt_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     _after_keeping(monkeypatch, dated)
 
 
-@mutant("anthropic", machine.the_provider_accepts_every_request)
+@mutant("anthropic", promises.the_provider_accepts_every_request)
 def thinking_of_another_lines_models_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "_without_thinking", list)
 
 
-@mutant("anthropic", machine.only_a_purge_begins_a_conversation_again)
+@mutant("anthropic", promises.only_a_purge_begins_a_conversation_again)
 def what_was_purged_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversations, "purged", lambda *_: ())
 
 
 @mutant(
     "gemini",
-    machine.only_a_purge_begins_a_conversation_again,
-    machine.nothing_is_said_while_nothing_changes,
+    promises.only_a_purge_begins_a_conversation_again,
+    promises.nothing_is_said_while_nothing_changes,
 )
 def a_purge_before_the_conversation_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     purged = conversations.purged
     monkeypatch.setattr(conversations, "purged", lambda view, purges, _: purged(view, purges, 0))
 
 
-@mutant("anthropic", machine.only_a_purge_begins_a_conversation_again, machine.what_was_sent_stays_as_it_was)
+@mutant(
+    "anthropic", promises.only_a_purge_begins_a_conversation_again, promises.what_was_sent_stays_as_it_was
+)
 def the_answer_to_a_paused_turn_is_taken_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = conversation.Request.__init__
 
@@ -270,7 +272,7 @@ def the_answer_to_a_paused_turn_is_taken_for_another(monkeypatch: pytest.MonkeyP
     reading.the_policy_that_was_said_last_is_the_current_one,
     reading.the_model_sees_no_other_tools,
     reading.the_toolkits_that_were_said_last_are_those_to_load,
-    machine.nothing_is_said_while_nothing_changes,
+    promises.nothing_is_said_while_nothing_changes,
 )
 def a_compaction_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversations, "compacted", lambda view, *_: view)
@@ -279,12 +281,12 @@ def a_compaction_is_not_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 # The token, and the gate.
 
 
-@mutant("gemini", machine.the_token_does_not_grow_with_the_history)
+@mutant("gemini", promises.the_token_does_not_grow_with_the_history)
 def the_token_has_what_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(appending, "_digest", lambda text: text)
 
 
-@mutant("gemini", soak.the_same_question_has_the_same_answer, machine.turning_off_and_on_again_says_nothing)
+@mutant("gemini", soak.the_same_question_has_the_same_answer, promises.turning_off_and_on_again_says_nothing)
 def the_token_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     seal, count = conversation_tokens.seal, itertools.count()
     monkeypatch.setattr(
@@ -294,19 +296,19 @@ def the_token_has_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-@mutant("gemini", machine.a_foreign_token_begins_a_new_conversation)
+@mutant("gemini", promises.a_foreign_token_begins_a_new_conversation)
 def a_token_is_read_for_every_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation_tokens, "_signer", lambda agent: signing.Signer(salt="conversation"))
 
 
-@mutant("gemini", machine.what_is_not_granted_is_not_run)
+@mutant("gemini", promises.what_is_not_granted_is_not_run)
 def what_the_model_sees_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         admitting, "admit", lambda _, tool, *rest, **more: admitting.Admission(tool=tool, options={})
     )
 
 
-@mutant("openai_chat", machine.what_is_not_granted_is_not_run)
+@mutant("openai_chat", promises.what_is_not_granted_is_not_run)
 def call_tool_runs_what_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         dispatch, "admit", lambda _, snapshot, tool, *rest, **more: admitting.Admission(tool=tool, options={})

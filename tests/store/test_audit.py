@@ -1,4 +1,4 @@
-"""Tests that every change is recorded completely in the audit log, and can be expected_numbers."""
+"""Tests that every change is recorded completely in the audit log, and can be found again."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ def test_entries_in_a_dated_block_have_its_time_and_later_ones_the_current_time(
 
 
 def test_an_entry_is_read_as_it_was_recorded() -> None:
+    models.Agent.objects.create(key="ada")  # The first write, which the entry names.
     batch = uuid.uuid4()
     number = record(before={"b": 1.0, "a": [None]}, after=False, reason="Too loud.", batch=batch)
 
