@@ -230,8 +230,9 @@ class Conversations(RuleBasedStateMachine):
         if step.restart is not None:
             del talk.sent[line], talk.heads[line]
         if line not in talk.heads:
-            talk.known[line], talk.begun[line] = set(), len(self.world.core.purges)
-        talk.known[line] |= reading.names(entry)
+            talk.known[line] = {}
+        for name in reading.names(entry):
+            talk.known[line].setdefault(name, len(self.world.core.purges))
         sent = [*_sent(step.parameters), *items]
         promises.what_was_sent_stays_as_it_was(talk.sent.get(line), sent)
         promises.the_prefix_stays_the_same(talk.heads.get(line), entry["head"])
@@ -279,7 +280,8 @@ class Conversations(RuleBasedStateMachine):
         step = talk.run.ask(talk.messages, **({"compacted": True} if talk.compacted else {}), **more)
         promises.forks_are_independent(others)
         line = step._request._append["line"]
-        purged = talk.known.get(line, set()) & {*self.world.core.purges[talk.begun.get(line, 0) :]}
+        known = talk.known.get(line, {})
+        purged = {name for name, before in known.items() if name in self.world.core.purges[before:]}
         # A turn that is only paused is resumed first.
         promises.only_a_purge_begins_a_conversation_again(step, set() if more.get("hold") else purged)
         return step

@@ -70,8 +70,8 @@ class Talk:
 
     place: The model, and where it runs. text: What the user wrote last. run: The run that answers it. step: The last
     request. heads: The digest of each line's prefix. sent: What each line was sent last, with the answer. known: What
-    each line's model was told of: ``tool p__a``, ``toolkit desk``. begun: How many purges there were when each line
-    began. compacted: The provider compacted it since the last request. answered: How many requests were answered.
+    each line's model was told of, ``tool p__a``, ``toolkit desk``, with how many purges there were before. compacted:
+    The provider compacted it since the last request. answered: How many requests were answered.
     """
 
     session: str
@@ -83,8 +83,7 @@ class Talk:
     kept: Any = None
     heads: dict[str, str] = dataclasses.field(default_factory=dict)
     sent: dict[str, list[Any]] = dataclasses.field(default_factory=dict)
-    known: dict[str, set[str]] = dataclasses.field(default_factory=dict)
-    begun: dict[str, int] = dataclasses.field(default_factory=dict)
+    known: dict[str, dict[str, int]] = dataclasses.field(default_factory=dict)
     compacted: bool = False
     answered: int = 0
 

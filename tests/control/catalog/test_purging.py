@@ -102,6 +102,17 @@ def test_one_that_was_never_told_of_it_goes_on() -> None:
     assert program.restart() is None
 
 
+@pytest.mark.parametrize("provider", [CLAUDE, CHAT])
+def test_one_that_is_told_of_it_after_the_purge_goes_on(provider: tuple[str, str]) -> None:
+    program = Program(provider=provider)
+    purge("tool", "kb__drop")
+    switches.flip(OLIVE, "bob", "dropping", True)
+    assert program.ask()["changes"]["added"] == ["kb__drop"]
+    assert program.restart() is None
+    purge("tool", "kb__drop")
+    assert program.restart() == "purged"
+
+
 def test_a_text_that_was_said_and_edited_since_is_remembered() -> None:
     program = Program()
     secret = "Look before you answer: the password is hunter2."

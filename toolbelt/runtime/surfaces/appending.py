@@ -100,6 +100,8 @@ def of(
             chain=_digest(token.chain + said) if messages else token.chain,
             entries=token.entries + bool(messages),
             size=token.size + (len(said.encode()) if messages else 0),
+            # What is said now was not purged: a purge before it is no reason to begin again.
+            purges=shown.resolution.context.catalog.last_purge,
         )
         text = conversation_tokens.seal(shown.agent, token)
         if len(text) > conversation_tokens.MAX_LENGTH:

@@ -29,7 +29,7 @@ class Token:
 
     line: The name of its line. root: The digest of its prefix. chain: The digest of the prefix and everything appended.
     dispatches: Whether its model has ``call_tool``. entries: How often something was appended. size: How many bytes.
-    purges: The number of the last purge before it began.
+    purges: The number of the last purge when it was last told of something.
     """
 
     line: str
