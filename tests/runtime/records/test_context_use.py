@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -100,15 +101,26 @@ def test_surfaces_and_meta_tool_results_are_summed_by_agent(records: Records) ->
     assert 0 < sent - 2 * answer.template.tokens.sent <= 600
 
 
-def test_sums_are_stored_at_intervals(records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_are_stored_although_no_further_answer_follows(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    are_stored = threading.Event()
+
+    def enqueue(record: Any) -> bool:
+        are_stored.set()
+        return records.enqueue(record)
+
+    monkeypatch.setattr(record_writer, "enqueue", enqueue)
     tokens = context_use.Tokens(1, 2)
-    monkeypatch.setattr(context_use, "_stored_at", None)
     context_use.add("ada", tokens)
     assert records == []
+    context_use.flush()
+    are_stored.clear()
 
-    monkeypatch.setattr(context_use, "SECONDS", 0.0)
+    monkeypatch.setattr(context_use, "SECONDS", 0.01)
     context_use.add("ada", tokens)
-    assert [use[2:] for use in records] == [(2, 2, 4)]
+    assert are_stored.wait(60)
+    assert [use[2:] for use in records] == [(1, 1, 2), (1, 1, 2)]
 
 
 def test_an_answer_counts_for_its_day_even_if_stored_later(records: Records) -> None:

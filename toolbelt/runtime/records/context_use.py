@@ -1,14 +1,13 @@
 """The context that agents save: the tokens that were sent, compared to those of all tools that they are allowed.
 
 Tokens are counted once for each surface or tool list that is built. Answers add them to sums in the memory of the
-process, which the writer of records stores every :data:`SECONDS` seconds while there are answers, and at the end.
+process, which the writer of records stores :data:`SECONDS` seconds after the first, and at the end.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import threading
-import time
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from toolbelt.core import catalog, definitions, schema, surface
 from toolbelt.runtime.records import record_writer
 from toolbelt.store import clock, context_use, token_counts
 
-SECONDS = 30.0
+SECONDS = 5.0
 
 
 class Tokens(NamedTuple):
@@ -29,7 +28,7 @@ class Tokens(NamedTuple):
 NOT_COUNTED = Tokens(0, 0)
 _sums: dict[tuple[str, dt.date], list[int]] = {}
 _lock = threading.Lock()
-_stored_at: float | None = None
+_waiting: threading.Timer | None = None
 
 
 def count(built: surface.Surface, listed: Iterable[definitions.Definition] | None = None) -> Tokens:
@@ -59,6 +58,8 @@ def flush() -> None:
     with _lock:
         sums = dict(_sums)
         _sums.clear()
+        if _waiting is not None:
+            _waiting.cancel()
     for (agent, day), (answers, sent, allowed) in sums.items():
         record_writer.enqueue(context_use.Use(agent, day, answers, sent, allowed))
 
@@ -68,22 +69,19 @@ stop = flush
 
 
 def _add(agent: str, answers: int, tokens: Tokens) -> None:
-    global _stored_at
+    global _waiting
     if not record_writer.has_room():
         # Only servers write behind their answers: an answer must not wait for this.
         return
-    now = time.monotonic()
     with _lock:
+        if not _sums:
+            _waiting = threading.Timer(SECONDS, flush)
+            _waiting.daemon = True
+            _waiting.start()
         sums = _sums.setdefault((agent, clock.now().date()), [0, 0, 0])
         sums[0] += answers
         sums[1] += tokens.sent
         sums[2] += tokens.allowed
-        if _stored_at is None:
-            _stored_at = now
-        if now - _stored_at < SECONDS:
-            return
-        _stored_at = now
-    flush()
 
 
 def _own(definition: definitions.Definition) -> int:
