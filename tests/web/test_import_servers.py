@@ -9,7 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from tests.control.servers.test_client_files import FILES, everything_stored
+from tests.control.servers.imported_files import FILES, everything_stored
 from tests.web import dashboard
 from toolbelt.control.servers import upstream_servers
 from toolbelt.runtime.upstream import server_lists
