@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.core import building
 from toolbelt.core import sessions
 
@@ -86,3 +88,14 @@ def test_a_change_keeps_the_sessions_loadout() -> None:
 def test_loaded_and_initial_toolkits_are_limited_to_the_allowed_order() -> None:
     allowed, initial = ("c", "b", "a"), ("a", "ghost")
     assert sessions.in_allowed_order(["b", "stranger", "c"], allowed, initial) == ("c", "b", "a")
+
+
+def test_a_session_is_restored_from_its_state() -> None:
+    session = sessions.Session(key="s", loadout="night", by_agent=True)
+    for name in ("more", "rare"):
+        session = sessions.with_change(session, "toolkit", name, True, "r1")
+
+    restored = sessions.with_state(json.loads(sessions.state(session, "r2")))
+
+    assert (restored.loadout, restored.by_agent) == ("night", True)
+    assert sessions.load_order(restored, None) == (("toolkit", "more"), ("toolkit", "rare"))

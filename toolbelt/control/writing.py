@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypedDict, Unpack
 from django.db import transaction
 
 from toolbelt.core import effects, errors, facts
-from toolbelt.store import audit, audit_writing, clock, commits, revisions
+from toolbelt.store import audit, audit_writing, clock, commits, revisions, snapshots
 
 Via = Literal["screen", "admin", "api", "command", "import", "mcp", "system"]
 
@@ -137,7 +137,7 @@ def begin() -> Iterator[None]:
 @contextmanager
 def dry_run() -> Iterator[None]:
     """Run the block as one transaction that is rolled back: nothing that it writes stays."""
-    with transaction.atomic():
+    with transaction.atomic(), snapshots.trying():
         with revisions.writing():
             yield
         transaction.set_rollback(True)

@@ -44,6 +44,10 @@ _ABOUT: Mapping[str, str] = {
 _NAMING = frozenset({"properties", "patternProperties"})
 _NESTING = frozenset({"items", "contains", "additionalProperties", "propertyNames"})
 _LISTING = frozenset({"allOf", "anyOf", "prefixItems"})
+# What a condition on all arguments together may have, if it depends only on those that it names.
+_BY_NAME = frozenset(
+    {*("type", "properties", "required", "allOf", "anyOf", "not"), *("title", "description", "$comment")}
+)
 _KEYWORDS = frozenset(
     {*_ABOUT, *_LISTING, "type", "const", "enum", "not", "title", "description", "$comment"}
 )
@@ -118,6 +122,22 @@ def fields_of_text(text: str) -> tuple[str, ...]:
     """Return the arguments that a condition's JSON names; none if it is no condition."""
     written = schema.mapping(text, None)
     return () if written is None or problem(written) else fields(written)
+
+
+@functools.lru_cache(maxsize=1024)
+def reads_only_its_fields(text: str) -> bool:
+    """Return whether a condition depends on nothing but the arguments that it names."""
+    written = schema.mapping(text, None)
+    if written is None or problem(written):
+        return False
+    waiting: list[Any] = [expanded(written)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if not _BY_NAME.issuperset(part):
+                return False
+            waiting += [*part.get("allOf", ()), *part.get("anyOf", ()), part.get("not")]
+    return True
 
 
 class Evaluation:

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from toolbelt.core import keys, schema
 
@@ -121,6 +121,16 @@ def state(session: Session | None, request_id: str | None) -> str:
     if session is None or not (session.loadout or session.changes):
         return ""
     return _written(session.loadout, session.by_agent, load_order(session, request_id))
+
+
+def with_state(document: Mapping[str, Any]) -> Session:
+    """Return a session in the state of this document, as :func:`state` wrote it, for any request."""
+    return Session(
+        key="",
+        loadout=document["loadout"],
+        by_agent=document["by_agent"],
+        changes=tuple(Change(kind=kind, name=name, on=True) for kind, name in document["loaded"]),
+    )
 
 
 @functools.lru_cache(maxsize=1024)

@@ -7,9 +7,11 @@ same before and after reading it.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import datetime as dt
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,6 +42,10 @@ _hooks: toolkit_hooks.HooksByToolkit = {}
 _watcher: Callable[[values.Catalog], object] | None = None
 # The catalog that was compiled last, and the one of which the watcher was told last: the same, if no block has ended.
 _newest: values.Catalog | None = None
+# The catalogs of a transaction that will be rolled back, by their stamps.
+_tried: contextvars.ContextVar[dict[str, values.Catalog] | None] = contextvars.ContextVar(
+    "tried", default=None
+)
 _watched: values.Catalog | None = None
 
 
@@ -200,6 +206,18 @@ def watch(watcher: Callable[[values.Catalog], object]) -> None:
     _watcher = watcher
 
 
+@contextlib.contextmanager
+def trying() -> Iterator[None]:
+    """Keep the catalogs that are compiled within the block to it: what it writes is rolled back, so nothing may be
+    disconnected for it.
+    """
+    token = _tried.set({})
+    try:
+        yield
+    finally:
+        _tried.reset(token)
+
+
 def forget() -> None:
     """Clear the caches, as in a new process. For tests and measurements."""
     _catalogs.clear()
@@ -211,6 +229,10 @@ def _compiled(number: int, stamp: str) -> values.Catalog | None:
     global _newest
     if (cached := _catalogs.get((connection.alias, stamp))) is not None:
         return cached
+    if stamp and (tried := _tried.get()) is not None:
+        if stamp not in tried:
+            tried[stamp] = rows.load(number, stamp, _hooks)
+        return tried[stamp]
     with _compiling:
         if (cached := _catalogs.get((connection.alias, stamp))) is not None:
             return cached

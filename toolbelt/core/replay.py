@@ -1,0 +1,263 @@
+"""Recorded calls, decided again: by the same rules, from the facts that their records have.
+
+A call is decided under two configurations, the one of today and a changed one, and what differs is said. Nothing runs:
+its arguments, its result and the model's next step stay as they were. What the facts do not decide under the changed
+configuration is :class:`Unproven`, and is never guessed; under today's, the recorded outcome stands for it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from toolbelt.core import (
+    agents,
+    catalog,
+    conditions,
+    declared_versions,
+    gate_rules,
+    loading,
+    meta_tools,
+    rules,
+    schema,
+    secret_texts,
+    sessions,
+    surface,
+    tool_versions,
+)
+from toolbelt.core.rules import budgets, reasons, resolution
+
+# What becomes of a call: it runs, its tool must be loaded first, a person must approve it first, or it is refused.
+Kind = Literal["runs", "load", "ask", "refused", "unknown"]
+KINDS: tuple[Kind, ...] = ("refused", "load", "ask", "runs")
+# Why a call cannot be decided again.
+Reason = Literal["no-facts", "agent-gone", "arguments-not-recorded"]
+REASONS: Mapping[Reason, str] = {
+    "no-facts": "recorded without what decided on them",
+    "agent-gone": "of agents that no longer exist",
+    "arguments-not-recorded": "whose arguments decide, and are not recorded",
+}
+# The outcomes of calls that ran.
+RAN = frozenset({"ok", "tool-failed", "timed-out", "cancelled", "admitted", "unreported"})
+# Refusals that the state of a tool does not explain, and that stand as long as its definition is the same.
+_OF_THE_CALL = frozenset({"invalid-arguments", "run-by-client", "run-by-toolbelt"})
+_LOADS = frozenset({"loaded", "already_loaded", "unloaded", "not_loaded", "sticky"})
+
+
+class Facts(NamedTuple):
+    """The facts of a call, as its record has them.
+
+    ``state`` is what its session had loaded, as JSON, and None if that is not known, as ``subagent``, ``dispatched``
+    and ``definition``. ``arguments`` are all of them as JSON, ``chosen`` those that an operator chose to record.
+    """
+
+    agent: str
+    tool: str
+    has_session: bool
+    state: str | None
+    subagent: str | None
+    dispatched: bool | None
+    definition: str | None
+    outcome: str
+    detail: str | None = None
+    chosen: str | None = None
+    arguments: str | None = None
+
+
+class Verdict(NamedTuple):
+    """What a configuration does to a call: the code says why, and ``words`` say it to people. ``basis`` is what it
+    depends on, if it is unknown.
+    """
+
+    kind: Kind
+    code: str
+    words: str = ""
+    basis: tuple[Any, ...] = ()
+
+
+class Difference(NamedTuple):
+    """A call that would go otherwise."""
+
+    before: Verdict
+    after: Verdict
+
+
+class Unproven(NamedTuple):
+    """A call that cannot be decided again, and the arguments that its record would need."""
+
+    reason: Reason
+    fields: tuple[str, ...] = ()
+
+
+class Judge:
+    """A configuration that decides calls again; ``at`` is the time, by which gate rules have ended."""
+
+    def __init__(
+        self,
+        stored: catalog.Catalog,
+        among: Mapping[str, agents.Agent],
+        kind_loadouts: Mapping[str, str],
+        at: datetime,
+    ) -> None:
+        self.catalog, self.agents = stored, among
+        self._kind_loadouts, self._at = kind_loadouts, at
+        # Many calls are made in the same state.
+        self._resolved = functools.cache(self._resolve)
+        self._decided = functools.cache(self._decide)
+        self._version = functools.cache(self._version_of)
+
+    def verdict(self, facts: Facts) -> Verdict:
+        """Return what becomes of a call of an agent that exists."""
+        agent = self.agents.get(facts.agent)
+        if agent is None:
+            return Verdict("refused", "no-agent", "there is no such agent")
+        if agent.archived:
+            return Verdict("refused", "archived", "the agent is archived")
+        if facts.tool in meta_tools.DEFINITIONS:
+            return self._meta(facts)
+        if facts.tool not in self.catalog.tools:
+            return Verdict("refused", "unknown-tool", "there is no such tool")
+        verdict = self._decided(
+            facts.agent, facts.has_session, facts.state or "", facts.subagent or "", facts.tool
+        )
+        if verdict.kind == "load" and facts.dispatched:
+            verdict = verdict._replace(kind="runs")
+        return verdict if verdict.kind != "runs" else self._with_arguments(facts, agent, verdict)
+
+    def _snapshot(self, agent: str, has_session: bool, state: str, subagent: str) -> resolution.Snapshot:
+        session = None
+        if has_session:
+            session = sessions.with_state(json.loads(state)) if state else sessions.NEW
+        return resolution.Snapshot(
+            catalog=self.catalog,
+            agent=self.agents[agent],
+            session=session,
+            subagent=subagent or None,
+            kind_loadouts=self._kind_loadouts,
+        )
+
+    def _resolve(
+        self, agent: str, has_session: bool, state: str, subagent: str
+    ) -> tuple[rules.EvaluationContext, Mapping[str, rules.Origin]]:
+        """Return the context of an agent's request, and what its budget defers."""
+        snapshot = self._snapshot(agent, has_session, state, subagent)
+        budget = snapshot.agent.budget
+        if budget is None or budget.on_exceed != "defer":
+            return resolution.build_context(snapshot), {}
+        resolved = budgets.resolve(snapshot)
+        return resolved.context, resolved.removed
+
+    def _decide(self, agent: str, has_session: bool, state: str, subagent: str, tool: str) -> Verdict:
+        """Return what the eleven rules and the budget say about a tool."""
+        context, removed = self._resolved(agent, has_session, state, subagent)
+        if tool in removed:
+            return Verdict("load", "budget", "deferred by the agent's budget")
+        decision = resolution.decide(context, tool)
+        kind: Kind = "refused"
+        if decision.state == "active":
+            kind = "runs"
+        elif decision.state == "discoverable":
+            kind = "load"
+        return Verdict(kind, decision.code, reasons.explain_briefly(decision))
+
+    def _meta(self, facts: Facts) -> Verdict:
+        """Return what becomes of a call of one of Toolbelt's own tools."""
+        snapshot = self._snapshot(facts.agent, facts.has_session, facts.state or "", facts.subagent or "")
+        if not surface.may_load(budgets.resolve(snapshot)):
+            return Verdict("refused", "unknown-tool", "the agent may load nothing")
+        if not facts.detail or facts.tool not in (meta_tools.LOAD, meta_tools.UNLOAD):
+            return Verdict("runs", "loading")
+        name = facts.detail.rpartition(" ")[0]
+        change = loading.load if facts.tool == meta_tools.LOAD else loading.unload
+        status = change(snapshot, name).status
+        return Verdict(
+            "runs" if status in _LOADS else "refused", status, f"{name}: {status.replace('_', ' ')}"
+        )
+
+    def _with_arguments(self, facts: Facts, agent: agents.Agent, verdict: Verdict) -> Verdict:
+        """Return what becomes of a call of a tool that the agent has: its arguments fit, and no gate rule decides."""
+        definition = self._version(facts.tool)
+        concerned = tuple(
+            rule
+            for rule in gate_rules.of_tool(self.catalog, facts.tool)
+            if not gate_rules.has_ended(rule, self._at)
+            and not rule.observed
+            and gate_rules.concerns(self.catalog, rule, agent, facts.subagent or "")
+        )
+        if (denying := next(filter(_always_denies, concerned), None)) is not None:
+            return Verdict("refused", "denied-by-rule", f"rule {denying.key} denies it")
+        if definition != facts.definition:
+            return Verdict("unknown", "arguments-not-recorded", basis=((), definition, concerned))
+        if facts.outcome in _OF_THE_CALL:
+            return Verdict("refused", facts.outcome, "its arguments do not fit")
+        return self._ruled(facts, agent, concerned) or verdict
+
+    def _version_of(self, tool: str) -> str:
+        """Return the beginning of the hash of the version that agents have of a tool."""
+        offered = declared_versions.offered(self.catalog.tools[tool])
+        return tool_versions.short(tool_versions.version(offered))
+
+    def _ruled(
+        self, facts: Facts, agent: agents.Agent, concerned: tuple[catalog.GateRule, ...]
+    ) -> Verdict | None:
+        """Return what gate rules do to a call, if one of them decides: they need the arguments that they read."""
+        if not concerned:
+            return None
+        known, is_complete = _known(facts)
+        needed = dict.fromkeys(field for rule in concerned for field in gate_rules.fields(rule))
+        missing = tuple(name for name in needed if name not in known)
+        if not is_complete and (missing or not all(map(_reads_only_its_fields, concerned))):
+            return Verdict("unknown", "arguments-not-recorded", basis=(missing, concerned))
+        judgement = gate_rules.judge(
+            self.catalog, agent, facts.tool, known, subagent=facts.subagent or "", at=self._at
+        )
+        if judgement.denied_by is not None:
+            return Verdict("refused", "denied-by-rule", f"rule {judgement.denied_by.key} denies it")
+        if judgement.asked_by:
+            return Verdict("ask", "approval-pending", f"rule {judgement.asked_by[0].key} asks")
+        return None
+
+
+def compare(today: Judge, changed: Judge, facts: Facts) -> Difference | Unproven | None:
+    """Return how a call would go otherwise in a changed configuration, or why that is unknown; None if it would not."""
+    if facts.state is None or facts.subagent is None or facts.dispatched is None:
+        return Unproven("no-facts")
+    if facts.agent not in today.agents and facts.agent not in changed.agents:
+        return Unproven("agent-gone")
+    before, after = today.verdict(facts), changed.verdict(facts)
+    if before.kind == after.kind and before.basis == after.basis:
+        return None
+    if after.kind == "unknown":
+        return Unproven("arguments-not-recorded", after.basis[0])
+    if before.kind == "unknown":
+        before = Verdict("runs" if facts.outcome in RAN else "refused", facts.outcome)
+    # A call that does not run anyway is refused in other words.
+    is_same = before.kind == after.kind or {before.kind, after.kind} == {"refused", "load"}
+    return None if is_same else Difference(before, after)
+
+
+def _always_denies(rule: catalog.GateRule) -> bool:
+    return rule.effect == "deny" and not (rule.when or rule.unless)
+
+
+def _reads_only_its_fields(rule: catalog.GateRule) -> bool:
+    return all(conditions.reads_only_its_fields(text) for text in (rule.when, rule.unless) if text)
+
+
+def _known(facts: Facts) -> tuple[Mapping[str, Any], bool]:
+    """Return the arguments that are recorded as they were, and whether they are all of them."""
+    arguments = schema.mapping(facts.arguments or "", None)
+    if arguments is not None:
+        whole = {name: value for name, value in arguments.items() if not _is_masked(value)}
+        return whole, len(whole) == len(arguments)
+    chosen = schema.mapping(facts.chosen or "", None) or {}
+    return {name: value for name, value in chosen.items() if not _is_masked(value)}, False
+
+
+def _is_masked(value: Any) -> bool:
+    """Return whether a part of the value was withheld from the record, or replaced."""
+    text = schema.canonical(value)
+    return secret_texts.WITHHELD in text or "\N{REPLACEMENT CHARACTER}" in text

@@ -1,0 +1,91 @@
+"""The facts of recorded calls, from which they can be decided again (:mod:`toolbelt.core.replay`)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from django.db import models as orm
+
+from toolbelt import models
+from toolbelt.core import replay
+from toolbelt.store import catalog
+
+_CHUNK = 2000
+_FACTS = (
+    "has_session",
+    "agent",
+    "tool",
+    "state",
+    "subagent",
+    "dispatched",
+    "definition",
+    "outcome",
+    "detail",
+)
+_HAS_SESSION = {"has_session": orm.Q(session__gt="")}
+_ARGUMENTS = {"chosen": catalog.as_text("chosen_fields"), "all_arguments": catalog.as_text("arguments")}
+# The columns of the facts in the order of their fields: has_session after the agent and the tool.
+_Row = tuple[Any, ...]
+
+
+class Recorded(NamedTuple):
+    """A recorded call: its id, its session (empty: none), and its facts."""
+
+    id: int
+    session: str
+    facts: replay.Facts
+
+
+class Reader:
+    """The calls since a time, by these agents or by all.
+
+    Only those of the tools ``argued`` are read with the arguments that are recorded, because these make their facts
+    many.
+    """
+
+    def __init__(
+        self, since: dt.datetime, *, agents: Collection[str] | None = None, argued: Collection[str] = ()
+    ) -> None:
+        rows = models.CallRecord.objects.filter(at__gte=since).annotate(**_HAS_SESSION)
+        if agents is not None:
+            rows = rows.filter(agent__in=agents)
+        self._queries: list[tuple[orm.QuerySet[Any, Any], tuple[str, ...]]] = [
+            (rows.exclude(tool__in=argued) if argued else rows, _FACTS)
+        ]
+        if argued:
+            with_arguments = rows.filter(tool__in=argued).annotate(**_ARGUMENTS)
+            self._queries.append((with_arguments, (*_FACTS, *_ARGUMENTS)))
+        states = models.SessionState.objects.values_list("digest", catalog.as_text("document"))
+        # A state whose document is gone is not known.
+        self._states: dict[str | None, str | None] = {"": "", **dict(states)}
+
+    def grouped(self) -> Iterator[tuple[replay.Facts, int]]:
+        """Yield the facts of the calls, each with how many there are."""
+        for rows, columns in self._queries:
+            groups = rows.order_by().values_list(*columns).annotate(calls=orm.Count("*"))
+            for *row, calls in groups.iterator(chunk_size=_CHUNK):
+                yield self._facts(tuple(row)), calls
+
+    def newest_first(self, among: Collection[replay.Facts]) -> Iterator[Recorded]:
+        """Yield the calls with these facts."""
+        agents, tools = {facts.agent for facts in among}, {facts.tool for facts in among}
+        known: dict[_Row, replay.Facts] = {}
+        for rows, columns in self._queries:
+            calls = rows.filter(agent__in=agents, tool__in=tools).order_by("-id")
+            for call, session, *row in calls.values_list("id", "session", *columns).iterator(_CHUNK):
+                key = tuple(row)
+                if (facts := known.get(key)) is None:
+                    facts = known[key] = self._facts(key)
+                if facts in among:
+                    yield Recorded(call, session, facts)
+
+    def _facts(self, row: _Row) -> replay.Facts:
+        has_session, agent, tool, state, *others = row
+        return replay.Facts(agent, tool, has_session, self._states.get(state), *others)
+
+
+def times(calls: Collection[int]) -> dict[int, dt.datetime]:
+    """Return when these calls arrived."""
+    return dict(models.CallRecord.objects.filter(pk__in=calls).values_list("pk", "at"))
