@@ -1,10 +1,11 @@
-"""A plan of a belt as Markdown, for a comment on a pull request."""
+"""A plan of a belt, and what it would have done, as Markdown, for a comment on a pull request."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
+from toolbelt.control import proofs
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belt_effects, belt_plans, belts, drift
 from toolbelt.core import texts
@@ -47,6 +48,27 @@ def lines(plan: belt_plans.Plan, since: drift.Drift | None = None) -> Iterator[s
         yield f"**Changed since {_code(since.applied.name)} was applied:**"
         yield ""
         yield from _cut([f"- {_text(drift.line(each))}" for each in since.differences], "- and {} more")
+
+
+def proof_lines(proof: proofs.Proof) -> Iterator[str]:
+    """Yield what a change would have done to the recorded calls."""
+    yield "### Toolbelt: what this would have done"
+    yield ""
+    yield f"**{_text(proof.sentence)}**"
+    yield ""
+    yield _text(proof.coverage_sentence)
+    if proof.rows:
+        yield ""
+        yield "| agent | tool | today | with the change | calls | ran | sessions | because |"
+        yield "|---|---|---|---|---|---|---|---|"
+        rows = [
+            f"| {_code(row.agent)} | {_code(row.tool)} | {proofs.WORDS[row.before]} | {proofs.WORDS[row.after]}"
+            f" | {row.calls} | {row.ran} | {len(row.sessions)} | {_text(row.words)} |"
+            for row in proof.rows
+        ]
+        yield from _cut(rows, "| and {} more | | | | | | | |")
+    yield ""
+    yield _text(proofs.CAVEAT)
 
 
 def _row(item: belt_effects.Consequence) -> str:

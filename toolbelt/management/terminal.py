@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, NoReturn, TextIO
 
 from django.core.management import base
 
@@ -64,6 +64,27 @@ class Command(base.BaseCommand):
         if stderr:
             self.stderr = Output(stderr)
             self.stderr.style_func = self.style.ERROR
+
+
+class ComparingCommand(Command):
+    """A command whose exit code says whether something differs, so that wrong arguments exit with another one."""
+
+    NOTHING, ERROR, DIFFERS = 0, 1, 2
+
+    def create_parser(self, *args: Any, **options: Any) -> base.CommandParser:
+        """Return a parser that exits with 1 for wrong arguments."""
+        parser = super().create_parser(*args, **options)
+        refuse = parser.error
+
+        def error(message: str) -> NoReturn:
+            try:
+                refuse(message)
+            except SystemExit as ended:
+                raise SystemExit(self.ERROR) from ended
+            raise AssertionError  # it exits, or raises CommandError
+
+        parser.error = error  # type: ignore[method-assign]
+        return parser
 
 
 def explained(error: errors.ToolbeltError) -> str:

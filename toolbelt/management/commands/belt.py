@@ -7,41 +7,23 @@ import getpass
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from toolbelt.control import past, writing
 from toolbelt.control.config import belt_decisions, belt_effects, belt_plans, belt_texts, belts, drift
 from toolbelt.core import errors, texts
 from toolbelt.management import belt_markdown, belt_preview, files, terminal
 
-# What `plan` and `drift` exit with; an error is 1.
-NOTHING, CHANGES = 0, 2
 
-
-class Command(terminal.Command):
+class Command(terminal.ComparingCommand):
     """Export, import, check, plan or apply a belt."""
 
     help = (
         "Export the configuration as a belt (YAML or JSON), import a belt, or check one without changing anything; as"
         " code: plan what applying a belt would change, apply it, and see what was changed since (drift)."
     )
-
-    def create_parser(self, *args: Any, **options: Any) -> CommandParser:
-        """Return a parser that exits with 1 for wrong arguments, because 2 means that a plan has changes."""
-        parser = super().create_parser(*args, **options)
-        refuse = parser.error
-
-        def error(message: str) -> NoReturn:
-            try:
-                refuse(message)
-            except SystemExit as ended:
-                raise SystemExit(1) from ended
-            raise AssertionError  # it exits, or raises CommandError
-
-        parser.error = error  # type: ignore[method-assign]
-        return parser
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the action and the file."""
@@ -107,14 +89,14 @@ class Command(terminal.Command):
         if act == "drift":
             self._drift(file)
             return
-        document = _read(file)
+        document = files.read_belt(file)
         if act in ("plan", "apply"):
             self._plan_or_apply(act, document, options, name=file)
             return
         if act == "check":
             problems = belts.check(document)
             if problems:
-                raise CommandError(_listed(problems))
+                raise files.invalid(problems)
             self._warn(belts.warnings(document))
             self.stdout.write("The belt is valid.")
             return
@@ -128,7 +110,7 @@ class Command(terminal.Command):
         except errors.ConfirmationRequired as error:
             raise CommandError(f"{error} To import the belt anyway, add --confirm.") from error
         except errors.Invalid as error:
-            raise CommandError(_listed(error.problems)) from error
+            raise files.invalid(error.problems) from error
         self._warn(result.warnings)
         for line in belt_preview.summary(assessment, result):
             self.stdout.write(line)
@@ -147,7 +129,7 @@ class Command(terminal.Command):
             at = f" ({difference.at:%Y-%m-%d %H:%M} UTC)" if difference.at else ""
             self.stdout.write(f"  {drift.line(difference)}{at}")
         if found.differences:
-            sys.exit(CHANGES)
+            sys.exit(self.DIFFERS)
         self.stdout.write("Nothing differs from it.")
 
     def _plan_or_apply(
@@ -171,7 +153,7 @@ class Command(terminal.Command):
             reasons = "".join(f"\n  {reason}" for reason in error.reasons)
             raise CommandError(f"To confirm:{reasons}\nTo apply the belt anyway, add --confirm.") from error
         except errors.Invalid as error:
-            raise CommandError(_listed(error.problems)) from error
+            raise files.invalid(error.problems) from error
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         self._warn(plan.assessment.imported.warnings)
@@ -192,7 +174,7 @@ class Command(terminal.Command):
             for difference in since.differences:
                 self.stdout.write(f"  {drift.line(difference)}")
         if act == "plan" and not plan.is_nothing:
-            sys.exit(CHANGES)
+            sys.exit(self.DIFFERS)
 
     def _preview(self, assessment: belt_effects.Assessment) -> None:
         self._warn(assessment.imported.warnings)
@@ -250,16 +232,3 @@ class Command(terminal.Command):
 
 def _applied(belt: drift.Applied) -> str:
     return f"Applied last: {belt.name} ({belt.digest[:12]}), by {belt.actor}, {belt.at:%Y-%m-%d %H:%M} UTC."
-
-
-def _read(file: str) -> dict[str, Any]:
-    document = files.read(file)
-    if not isinstance(document, dict):
-        raise CommandError(
-            f"{file}: a belt must be a mapping of plugins, tools, toolkits, loadouts, agents, sub_apps."
-        )
-    return document
-
-
-def _listed(problems: Any) -> str:
-    return "\n".join(["The belt is not valid:", *(f"  {problem}" for problem in problems)])
