@@ -18,6 +18,7 @@ from toolbelt.control.people import roles, tokens
 # Every operator's token may read and ask, except for the operations in the table.
 TABLE: Mapping[str, str] = {
     "list_calls": "viewers",
+    "prove_change": "viewers",
     "list_usage_of_agents": "viewers",
     "list_usage_of_tools": "viewers",
     "export_belt": "viewers",

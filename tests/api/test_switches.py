@@ -43,6 +43,7 @@ def test_setting_the_current_value_changes_nothing(olga: Asking) -> None:
         "dry_run": False,
         "reasons": [],
         "left_out": [],
+        "past": None,
     }
     assert olga.delete(SWITCH).json()["change"] is None
 

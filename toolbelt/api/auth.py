@@ -246,6 +246,12 @@ def require_permissions(request: HttpRequest, *permissions: str) -> None:
     _check_permissions(bearer(request), permissions)
 
 
+def require_viewing(request: HttpRequest, *kinds: str) -> None:
+    """Raise HttpProblem unless the sender may view objects of these kinds, of which only some answers tell."""
+    if hidden := set(kinds) - readable_kinds(request, kinds):
+        raise _permission_error(bearer(request), [rights.permission("view", kind) for kind in sorted(hidden)])
+
+
 def require_undo_permissions(request: HttpRequest, entries: Iterable[rights.UndoableEntry]) -> None:
     """Raise HttpProblem unless the sender may undo these changes."""
     user = _user(bearer(request))

@@ -8,8 +8,18 @@ import ninja
 import pydantic
 from django.http import HttpRequest, HttpResponse
 
-from toolbelt.api import auth, bodies, entry_schemas, names, preconditions, problems, schemas
-from toolbelt.control import past
+from toolbelt.api import (
+    auth,
+    bodies,
+    change_results,
+    entry_schemas,
+    names,
+    preconditions,
+    problems,
+    schemas,
+)
+from toolbelt.api import proofs as proof_results
+from toolbelt.control import past, proofs
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belt_decisions, belt_texts, belts
 from toolbelt.control.people import rights
@@ -41,6 +51,7 @@ class ImportQuery(names.ConfirmQuery):
     dry_run: Annotated[
         bool, pydantic.Field(description="Only report what the import would do, without writing anything.")
     ] = False
+    prove: names.Prove = None
 
 
 class EntryDifference(ninja.Schema):
@@ -65,6 +76,10 @@ class ImportResult(ninja.Schema):
         list[str],
         pydantic.Field(description="Names in the belt's loadouts that match nothing, with their paths."),
     ]
+    past: Annotated[
+        proof_results.ProofResult | None,
+        pydantic.Field(description="For a dry run with `prove`, what the import would have done."),
+    ] = None
 
 
 @router.get(
@@ -162,13 +177,23 @@ def import_belt(request: HttpRequest, query: ninja.Query[ImportQuery]) -> Any:
     document = _read(request)
     auth.require_permissions(request, *rights.permissions_to_import(document))
     if query.dry_run:
-        return {"written": False, **_result(belts.preview(auth.write(request), document))}
+        report = _result(belts.preview(auth.write(request), document))
+        return {"written": False, **report, "past": _past(request, document, query.prove)}
+    change_results.refuse_proof(query.prove)
     revision = belts.revision()
     tags = [_tag(revision, form, decisions=decisions) for form in _FORMATS for decisions in (False, True)]
     with preconditions.checked(request, revision, *tags) as expected_revision:
         write = auth.write(request, reason=query.reason, confirm=query.confirm)
         result = belts.import_(write, document, was=expected_revision)
     return {"written": True, **_result(result)}
+
+
+def _past(request: HttpRequest, document: dict[str, Any], days: int | None) -> dict[str, Any] | None:
+    """Return what importing the belt would have done to the calls of so many days."""
+    if days is None:
+        return None
+    auth.require_viewing(request, "call_record")
+    return proofs.document(proofs.of_belt(auth.write(request), document, days=days))
 
 
 def _tag(revision: int, media_type: str, *, decisions: bool) -> str:

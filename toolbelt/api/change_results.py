@@ -7,10 +7,13 @@ from typing import Annotated, Any
 
 import ninja
 import pydantic
+from django.http import HttpRequest
 
-from toolbelt.control import dry_runs, guards, writing
+from toolbelt.api import auth
+from toolbelt.api import proofs as proof_results
+from toolbelt.control import dry_runs, guards, proofs, writing
 from toolbelt.control.catalog import blocking
-from toolbelt.core import effects
+from toolbelt.core import effects, errors
 
 
 class Conversations(ninja.Schema):
@@ -114,25 +117,48 @@ class ChangeResult(ninja.Schema):
     reasons: Annotated[
         list[str], pydantic.Field(description="For a dry run, why the change would have to be confirmed.")
     ] = []
+    past: Annotated[
+        proof_results.ProofResult | None,
+        pydantic.Field(description="For a dry run with `prove`, what the change would have done."),
+    ] = None
 
 
 def make(
+    request: HttpRequest,
     write: writing.Write,
     act: Callable[[writing.Write], writing.Change],
     *,
     dry_run: bool,
+    prove: int | None = None,
     agent: str = "",
 ) -> tuple[writing.Change, dict[str, Any]]:
-    """Make a change, or only try it (``dry_run``); return it and its report. ``agent`` is the one that it changes."""
+    """Make a change, or only try it (``dry_run``); return it and its report. ``agent`` is the one that it changes.
+
+    With ``prove``, the report of a dry run also has what the change would have done in so many days.
+    """
     if not dry_run:
+        refuse_proof(prove)
         change = act(write)
         return change, report(change)
     result = dry_runs.run(write, act, agent=agent)
+    past = None
+    if prove is not None:
+        # A proof tells of calls.
+        auth.require_viewing(request, "call_record")
+        past = proofs.document(proofs.prove(lambda: act(write.replace(confirm=True)), days=prove))
     return result.change, {
         **report(result.change),
         "dry_run": True,
         "reasons": list(result.reasons),
+        "past": past,
     }
+
+
+def refuse_proof(days: int | None) -> None:
+    """Raise Invalid if a change that is made is to be proved."""
+    if days is not None:
+        message = "only a dry run is proved: add dry_run, or leave this out."
+        raise errors.Invalid([errors.Problem(path="prove", message=message)])
 
 
 def report(change: writing.Change) -> dict[str, Any]:

@@ -50,6 +50,7 @@ class EntryUpdate(schemas.Body):
     reason: names.Reason = ""
     confirm: names.Confirm = False
     dry_run: names.DryRun = False
+    prove: names.Prove = None
 
 
 def _router(kind: belts.KindName) -> ninja.Router:
@@ -122,9 +123,11 @@ def _router(kind: belts.KindName) -> ninja.Router:
                 return entries.change(write, kind, name, body.changes.root, was=seen)
 
             change, report = change_results.make(
+                request,
                 auth.write(request, reason=body.reason, confirm=body.confirm),
                 act,
                 dry_run=body.dry_run,
+                prove=body.prove,
                 agent=name if kind == "agent" else "",
             )
         if not body.dry_run:

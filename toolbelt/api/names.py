@@ -9,6 +9,7 @@ from typing import Annotated
 import pydantic
 
 from toolbelt.api import schemas
+from toolbelt.control import proofs
 
 _BOOLEANS = {"true": True, "false": False}
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}")
@@ -58,6 +59,21 @@ _DRY_RUN = pydantic.Field(
     description="Only report what the change would do, including what would have to be confirmed."
 )
 DryRun = Annotated[Boolean, _DRY_RUN]
+Days = Annotated[
+    int,
+    pydantic.Field(
+        ge=1, le=proofs.MAX_DAYS, description=f"The calls of the last days: 1 to {proofs.MAX_DAYS}."
+    ),
+]
+Prove = Annotated[
+    int | None,
+    pydantic.Field(
+        ge=1,
+        le=proofs.MAX_DAYS,
+        description="For a dry run: also report, as `past`, what the change would have done to the calls of so many"
+        f" days, 1 to {proofs.MAX_DAYS}.",
+    ),
+]
 
 
 class ReasonQuery(schemas.Query):
@@ -76,3 +92,4 @@ class DryRunQuery(ConfirmQuery):
     """The parameters of a change that can also be a dry run."""
 
     dry_run: Annotated[BooleanInAddress, _DRY_RUN] = False
+    prove: Prove = None

@@ -59,6 +59,7 @@ class SwitchUpdate(schemas.Body):
     reason: names.Reason = ""
     confirm: names.Confirm = False
     dry_run: names.DryRun = False
+    prove: names.Prove = None
 
 
 class ClearQuery(names.DryRunQuery):
@@ -113,7 +114,7 @@ def _flip(
     def act(write: writing.Write) -> writing.Change:
         return flip(write, agent, key, body.on, ends=grants.parse_time(body.ends), was=was)
 
-    return change_results.make(write, act, dry_run=body.dry_run, agent=agent)[1]
+    return change_results.make(request, write, act, dry_run=body.dry_run, prove=body.prove, agent=agent)[1]
 
 
 def _clear(
@@ -125,4 +126,4 @@ def _clear(
     def act(write: writing.Write) -> writing.Change:
         return flip(write, agent, key, None, was=was)
 
-    return change_results.make(write, act, dry_run=query.dry_run, agent=agent)[1]
+    return change_results.make(request, write, act, dry_run=query.dry_run, prove=query.prove, agent=agent)[1]

@@ -1,0 +1,117 @@
+"""Tests that the API proves changes, alone and with dry runs, for those who may make them and view calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import SETUP, Asking, of_operator
+from tests.factories import call as recorded
+from toolbelt.control.access import switches
+from toolbelt.control.config import belts
+from toolbelt.core import tool_versions
+from toolbelt.store import snapshots
+
+ON = {"on": False, "dry_run": True, "prove": 7}
+
+
+@pytest.fixture(autouse=True)
+def calls(stored: None) -> None:
+    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["kb__find"]))
+    facts = {"state": "", "subagent": "", "dispatched": False, "definition": definition}
+    for session in ("s1", "s2"):
+        recorded("kb__find", agent="bob", session=session, days_ago=5, **facts)
+
+
+def test_a_belt_is_proved(olga: Asking) -> None:
+    revision = belts.revision()
+    answer = olga.post("/proofs", {"belt": {"agents": [{"key": "bob"}]}})
+
+    assert answer.status_code == 200
+    proof = answer.json()
+    assert (proof["refused"], proof["load_first"], proof["coverage"], proof["unproven"]) == (2, 0, 1.0, {})
+    [row] = proof["rows"]
+    assert (row["agent"], row["tool"], row["today"], row["changed"]) == (
+        "bob",
+        "kb__find",
+        "admitted",
+        "refused",
+    )
+    assert (row["calls"], row["ran"], row["sessions"], len(row["examples"])) == (2, 2, 2, 2)
+    assert belts.revision() == revision
+
+
+def test_an_undo_is_proved(olga: Asking) -> None:
+    change = switches.flip(SETUP, "bob", "reading", False)
+
+    proof = olga.post("/proofs", {"undo": change.entry, "days": 30}).json()
+
+    assert (proof["admitted"], proof["refused"]) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "body"),
+    [
+        ("PUT", "/agents/bob/switches/reading", ON),
+        ("PUT", "/agents/bob/overrides/kb__find", ON),
+        ("DELETE", "/agents/bob/switches/reading?dry_run=true&prove=7", None),
+        ("PATCH", "/agents/bob/tools-config?dry_run=true&prove=7", {"reading": False}),
+        ("PUT", "/agents/bob/tools-config?dry_run=true&prove=7", {}),
+        ("PATCH", "/tools/kb__find", {"changes": {"blocked": True}, "dry_run": True, "prove": 7}),
+        ("PATCH", "/agents/bob", {"changes": {"archived": True}, "dry_run": True, "prove": 7}),
+        ("PUT", "/belt?dry_run=1&prove=7", {"agents": [{"key": "bob"}]}),
+    ],
+)
+def test_every_dry_run_can_be_proved(olga: Asking, method: str, address: str, body: Any) -> None:
+    revision = belts.revision()
+    answer = olga.send(method, address, body)
+
+    assert answer.status_code == 200, answer.json()
+    past = answer.json()["past"]
+    assert (past["days"], past["refused"]) == (7, 2)
+    assert past["sentence"] == "In the last 7 days this would have refused 2 calls of 1 agent in 2 sessions."
+    assert belts.revision() == revision
+
+
+@pytest.mark.parametrize("days", [0, 366])
+def test_the_days_are_limited(olga: Asking, days: int) -> None:
+    assert olga.put("/agents/bob/switches/reading", {**ON, "prove": days}).status_code == 422
+    assert olga.post("/proofs", {"belt": {}, "days": days}).status_code == 422
+
+
+def test_what_is_not_one_change_is_refused(olga: Asking) -> None:
+    for body in ({}, {"belt": {}, "undo": 1}, {"belt": {"agents": [{"key": "bob", "kind": "odd"}]}}):
+        assert olga.post("/proofs", body).status_code == 422
+    assert olga.post("/proofs", {"undo": 987654}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "body"),
+    [
+        ("PUT", "/agents/bob/switches/reading", {"on": False, "prove": 7}),
+        ("PUT", "/belt?prove=7", {"agents": [{"key": "bob"}]}),
+    ],
+)
+def test_a_change_that_is_made_is_not_proved_instead(
+    olga: Asking, method: str, address: str, body: Any
+) -> None:
+    answer = olga.send(method, address, body)
+
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "prove")
+    assert belts.export()["agents"][1]["tools_config"] == {"reading": True}
+
+
+def test_a_proof_needs_the_permission_to_view_calls_and_to_make_the_change() -> None:
+    flipping = Asking(of_operator("flip", "change_agent"))
+    viewing = Asking(of_operator("view", "view_callrecord"))
+
+    assert flipping.put("/agents/bob/switches/reading", {**ON, "prove": None}).status_code == 200
+    assert flipping.put("/agents/bob/switches/reading", ON).status_code == 403
+    assert viewing.post("/proofs", {"belt": {"agents": [{"key": "bob"}]}}).status_code == 403
+    assert viewing.put("/agents/bob/switches/reading", ON).status_code == 403
+
+
+def test_an_agent_proves_nothing(bob: Asking, anonymous: Asking) -> None:
+    assert bob.post("/proofs", {"belt": {}}).status_code == 403
+    assert anonymous.post("/proofs", {"belt": {}}).status_code == 401
