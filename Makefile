@@ -47,6 +47,7 @@ bench: ## Measure requests, the pages of the dashboard, and the start
 	.venv/bin/python -m scripts.bench_conversations
 	.venv/bin/python -m scripts.bench_pages
 	.venv/bin/python -m scripts.bench_thousand
+	.venv/bin/python -m scripts.bench_proofs
 	.venv/bin/python -m scripts.bench_start
 
 wheel: ## Build the package into dist
