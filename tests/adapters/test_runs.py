@@ -122,6 +122,15 @@ def test_a_text_result_is_kept_and_any_other_result_becomes_json(content: Any, t
         assert (result.is_error, result.text) == (False, text)
 
 
+def test_what_an_operator_changed_is_said_behind_the_result() -> None:
+    notice = "An operator changed this call before it ran: amount is 5 instead of 7."
+    for result in call_both_ways({"is_error": False, "content": {"result": "Paid."}, "notice": notice}):
+        assert (result.text, result.value) == (f"Paid.\n\n{notice}", "Paid.")
+    failed = {"is_error": True, "code": "tool-failed", "message": "No.", "notice": notice}
+    for result in call_both_ways(failed):
+        assert result.text == f"tool-failed: No.\n\n{notice}"
+
+
 def test_a_refusal_lists_every_error_with_its_path() -> None:
     refused = {
         "is_error": True,

@@ -79,6 +79,19 @@ def test_a_call_is_approved_over_http_and_runs_once(asking: None) -> None:
     assert "approval.approve" in models.AuditEntry.objects.values_list("action", flat=True)
 
 
+def test_the_result_of_an_edited_call_says_so_beside_its_content(asking: None) -> None:
+    ada, olive = agent(), asking_as("operator")
+    path = f"/agents/ada/approvals/{pending(ada)}"
+    edited = olive.post(
+        f"{path}/edit",
+        {"shown": olive.get("/approvals").json()["items"][0]["shown"], "arguments": {"zone": "Asia/Tokyo"}},
+    ).json()
+    olive.post(f"{path}/approve", {"shown": edited["shown"]})
+    answer = ada.post("/agents/ada/calls", CALL).json()
+    assert answer["content"] == {"time": "noon"}
+    assert answer["notice"].endswith('zone is "Asia/Tokyo" instead of "UTC".')
+
+
 def test_an_agent_reads_the_state_of_its_own_requests_and_nothing_else(asking: None) -> None:
     ada = agent()
     key = pending(ada)

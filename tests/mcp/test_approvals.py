@@ -101,6 +101,26 @@ def test_the_official_client_waits_and_gets_the_result_once_it_is_approved(
 
 
 @pytest.mark.parametrize("mode", ERAS)
+def test_the_official_client_reads_what_an_operator_changed_behind_the_result(
+    token: str, endpoint: Endpoint, ran: list[Any], mode: str
+) -> None:
+    def edit() -> None:
+        found = call_approvals.find(models.Approval.objects.latest("id").key)
+        call_approvals.edit_and_approve(OLIVE, found.key, {"query": "order 13"}, found.shown)
+
+    async def act() -> None:
+        async with official(endpoint, token, mode) as client:
+            calling = asyncio.create_task(client.call_tool("kb__search", QUERY))
+            await until_waiting()
+            await concurrently.do(edit)
+            *_, last = (await calling).content
+            assert last.text.endswith('query is "order 13" instead of "order 12".')
+
+    run(act)
+    assert ran == [{"query": "order 13"}]
+
+
+@pytest.mark.parametrize("mode", ERAS)
 def test_the_official_client_gets_the_words_if_no_one_decides_and_can_call_again(
     token: str, endpoint: Endpoint, ran: list[Any], mode: str, settings: Any
 ) -> None:

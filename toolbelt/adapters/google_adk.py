@@ -201,7 +201,10 @@ class Toolbelt(base_toolset.BaseToolset):
                 result: dict[str, Any] = await self.call_own(own.native, called, dict(given), context)
                 return result
         answer = await runs.call(self._connection, self._request(context), name, args, **spoken)
-        return _refused(answer) if answer.is_error else dict(answer.content)
+        if answer.is_error:
+            return _refused(answer)
+        notice = {"notice": answer.notice} if answer.notice else {}
+        return {"result": answer.value, **notice} if notice else dict(answer.content)
 
     async def call_own(
         self, native: base_tool.BaseTool, name: str, args: dict[str, Any], context: tool_context.ToolContext

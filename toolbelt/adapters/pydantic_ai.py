@@ -205,7 +205,7 @@ class _Running(toolsets.AbstractToolset[Any]):
         result = await runs.call(self._local.connection, run, name, tool_args, **spoken)
         if result.is_error:
             raise exceptions.ToolFailed(result.text)
-        return result.value
+        return result.text if result.notice else result.value
 
     def _spoken(self) -> dict[str, str]:
         """Return what a call says about its conversation."""

@@ -59,15 +59,23 @@ class Step:
 class CallResult:
     """The result of a call.
 
-    ``content`` is the tool's result, or a refusal with ``code``, ``message`` and ``errors``.
+    ``content`` is the tool's result, or a refusal with ``code``, ``message`` and ``errors``. ``notice`` is what the
+    model has to know beside it.
     """
 
     is_error: bool
     content: Mapping[str, Any]
+    notice: str = ""
 
     @property
     def text(self) -> str:
-        """Return the result as text for the model: a refusal in words, a string unchanged, anything else as JSON."""
+        """Return the result as text for the model: a refusal in words, a string unchanged, anything else as JSON; and
+        the notice.
+        """
+        return f"{self._text}\n\n{self.notice}" if self.notice else self._text
+
+    @property
+    def _text(self) -> str:
         if self.is_error:
             summary = f"{self.content['code']}: {self.content['message']}"
             details = (
@@ -76,7 +84,8 @@ class CallResult:
             )
             # The message of a refusal contains the first of them.
             return "\n".join((summary, *(f"- {detail}" for detail in details if detail not in summary)))
-        return self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
+        value = self.value
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     @property
     def value(self) -> Any:
@@ -128,9 +137,11 @@ def session(*parts: str | None) -> str | None:
 
 def read(answer: Mapping[str, Any]) -> CallResult:
     """Return the result that a call's JSON document describes."""
+    notice = answer.get("notice", "")
     if answer["is_error"]:
-        return CallResult(is_error=True, content={key: answer[key] for key in answer if key != "is_error"})
-    return CallResult(is_error=False, content=answer["content"])
+        content = {key: answer[key] for key in answer if key not in ("is_error", "notice")}
+        return CallResult(is_error=True, content=content, notice=notice)
+    return CallResult(is_error=False, content=answer["content"], notice=notice)
 
 
 def failure(error: errors.ToolbeltError) -> CallResult:

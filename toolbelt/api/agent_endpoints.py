@@ -85,6 +85,12 @@ class CallResult(ninja.Schema):
         call_approvals.ApprovalRef | None,
         pydantic.Field(description="The approval that the call waits for, if `code` is `approval-pending`."),
     ] = None
+    notice: Annotated[
+        str | None,
+        pydantic.Field(
+            description="What the model has to know beside the result: that an operator changed its arguments."
+        ),
+    ] = None
 
 
 class AgentToolkit(ninja.Schema):

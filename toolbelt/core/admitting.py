@@ -58,7 +58,7 @@ class Refusal:
 
     ``mcp`` is the complete MCP result of an upstream server's tool that failed. ``judgement`` is what the gate rules
     said, if one of them denied the call, or asked about it; ``approval`` is then the request to people, once there is
-    one, and ``options`` are those that the call would have.
+    one, and ``options`` are those that the call would have. ``notice`` is what the model has to know beside it.
     """
 
     code: str
@@ -68,6 +68,7 @@ class Refusal:
     judgement: gate_rules.Judgement = gate_rules.NOTHING
     approval: call_approvals.Approval | None = None
     options: Mapping[str, Any] | None = None
+    notice: str = ""
 
     @property
     def is_pending(self) -> bool:
@@ -84,6 +85,8 @@ class Refusal:
             content["approval"] = {"id": approval.key, "expires": expires, "retry_after": RETRY_AFTER}
         if self.errors:
             content["errors"] = [{"path": error.path, "message": error.message} for error in self.errors]
+        if self.notice:
+            content["notice"] = self.notice
         return content
 
     def without_values(self) -> str:

@@ -54,6 +54,8 @@ DEFAULT_SECONDS = 3600
 # Everything that is approved can be read: larger arguments are not asked about. As JSON, in characters.
 MAX_PREVIEW = 100_000
 MAX_NOTE = 500
+# The longest value, as JSON, that the model is told of an edited argument.
+MAX_NOTICED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,12 @@ class Approval:
     def arguments(self) -> dict[str, Any]:
         """Return the arguments without secrets that the tool would get."""
         return {**self.preview, **self.edited}
+
+    @property
+    def notice(self) -> str:
+        """Return what the model has to know beside the result: what an operator changed; empty for nothing."""
+        changes = [_change(self.preview, name, value) for name, value in sorted(self.edited.items())]
+        return f"An operator changed this call before it ran: {'; '.join(changes)}." if changes else ""
 
 
 def request(
@@ -212,6 +220,15 @@ def _check(approval: Approval, by: str, at: datetime) -> None:
 def _again(approval: Approval, at: datetime) -> datetime:
     """Return until when a decision holds: as long again as there was time for it."""
     return at + (approval.expires - approval.asked)
+
+
+def _change(preview: Mapping[str, Any], name: str, value: Any) -> str:
+    """Return how an argument was edited, with its values unless they are long."""
+    after = schema.canonical(value)
+    before = schema.canonical(preview[name]) if name in preview else ""
+    if max(len(before), len(after)) > MAX_NOTICED:
+        return f"{name} is another one"
+    return f"{name} is {after} instead of {before}" if before else f"{name} is {after}"
 
 
 def shown(preview: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,10 +40,14 @@ _BLOCKS: Mapping[str, tuple[str, ...]] = {
 
 
 def of(answer: calls.Answer, tool: str) -> dict[str, Any]:
-    """Return the MCP result of a call of ``tool``.
+    """Return the MCP result of a call of ``tool``, with what its model has to know beside it.
 
     A tool that the agent does not have is a result, too: frameworks end the run at an error of the protocol.
     """
+    return with_notice(_of(answer, tool), answer.notice)
+
+
+def _of(answer: calls.Answer, tool: str) -> dict[str, Any]:
     if isinstance(answer, rules.Refusal):
         if answer.code in _UNKNOWN:
             answer = unknown(tool)

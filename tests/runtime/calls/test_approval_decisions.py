@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests import concurrently
+from tests.runtime import sample_plugins
 from tests.runtime.calls import asked
 from tests.runtime.conftest import OPERATOR
 from toolbelt import models
@@ -14,6 +15,7 @@ from toolbelt.control import writing
 from toolbelt.control.agents import call_approvals
 from toolbelt.control.catalog import entries
 from toolbelt.core import errors
+from toolbelt.plugins import contract
 from toolbelt.runtime import calls
 from toolbelt.runtime.calls.incoming import Call, Caller
 
@@ -31,6 +33,33 @@ def test_an_operator_changes_arguments_and_the_tool_gets_those(ran: list[Any]) -
     assert stored.edited_digest not in ("", stored.digest)
     # What was called is what the approval is for, not what it became.
     assert asked.code(asked.call({**asked.REFUND, "amount": 600})) == "approval-pending"
+
+
+def test_the_model_is_told_what_an_operator_changed_also_if_the_tool_fails(
+    ran: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = 'An operator changed this call before it ran: amount is 600 instead of 700; note is "x".'
+
+    def edit_and_call() -> Any:
+        asked.call()
+        approval = asked.latest()
+        values = {"note": "x", "amount": 600}
+        call_approvals.edit_and_approve(asked.OLIVE, approval.key, values, approval.shown)
+        return asked.call()
+
+    answer = edit_and_call()
+    assert answer.notice == answer.document()["notice"] == told
+
+    async def fail(self: Any, args: dict[str, Any]) -> Any:
+        raise contract.ToolError("The till is empty.")
+
+    monkeypatch.setattr(sample_plugins.Kb, "search", fail)
+    failed = edit_and_call()
+    assert (failed.code, failed.document()["notice"]) == ("tool-failed", told)
+    # Its own arguments ran, and there is nothing to tell.
+    asked.call()
+    asked.approve()
+    assert "notice" not in asked.call().document()
 
 
 def test_nobody_approves_what_they_did_not_see(ran: list[Any]) -> None:

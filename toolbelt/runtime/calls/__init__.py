@@ -175,12 +175,15 @@ def check_again(call: Call) -> admitting.Refusal | None:
 
 async def carry_out(admitted: gates.Admitted) -> Answer:
     """Run an admitted call once its plugin has a free slot, and record the outcome, also of what was approved."""
-    gate = admitted.gate
+    gate, approval = admitted.gate, admitted.approval
     try:
-        return await _carry_out(admitted)
+        answer = await _carry_out(admitted)
     finally:
         if gate.spent and gate.recording.outcome:
             await asyncio.shield(gate.in_thread(asking.finish, gate.recording.outcome, key=gate.spent))
+    if gate.spent and approval is not None:
+        return dataclasses.replace(answer, notice=answering.notice(approval))
+    return answer
 
 
 async def _carry_out(admitted: gates.Admitted) -> Answer:

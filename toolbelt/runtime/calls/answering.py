@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from toolbelt import conf
-from toolbelt.core import admitting, catalog, connections, errors
+from toolbelt.core import admitting, call_approvals, catalog, connections, errors
 from toolbelt.plugins import contract, registry
 from toolbelt.runtime import environ, masking, plugins, secrets
 from toolbelt.runtime.calls import gates, on_servers
@@ -27,19 +27,26 @@ class Result:
     """The result of a call. A value that is not a mapping is under ``result``.
 
     ``is_structured``: the tool's definition has an output schema. ``mcp`` is the complete MCP result of an upstream
-    server's tool, for MCP clients.
+    server's tool, for MCP clients. ``notice`` is what the model has to know beside it.
     """
 
     content: Mapping[str, Any]
     is_structured: bool = False
     mcp: Mapping[str, Any] | None = None
+    notice: str = ""
 
     def document(self) -> dict[str, Any]:
         """Return the answer as a JSON document; a refusal's has ``is_error`` and a code."""
-        return {"is_error": False, "content": self.content}
+        notice = {"notice": self.notice} if self.notice else {}
+        return {"is_error": False, "content": self.content, **notice}
 
 
 Answer = Result | admitting.Refusal
+
+
+def notice(approval: call_approvals.Approval) -> str:
+    """Return what the model has to know of the approval by which its call ran; empty for nothing."""
+    return secrets.mask(approval.notice)
 
 
 def record_result(
