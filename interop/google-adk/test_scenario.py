@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import approval_scenario
 import documented
 import kit
 import pytest
 import scenario
+from approval_scenario import *  # noqa: F403 - the tests of runs that pause that all parts share
 from google.adk import agents, models, runners, sessions
 from google.genai import types
 from local_scenario import *  # noqa: F403 - the tests of local tools that all parts share
@@ -120,6 +122,54 @@ def start(request: pytest.FixtureRequest) -> Any:
         return player
 
     return start
+
+
+class Pausing:
+    """A program that confirms what it is asked to confirm, in a conversation or not."""
+
+    # ADK asks for one confirmation of a call.
+    pauses_again = False
+
+    def __init__(self, connection: Any, is_conversation: bool, **options: Any) -> None:
+        self.toolbelt = google_adk.Toolbelt(connection, **{"approvals": "pause", **options})
+        self.callback = self.toolbelt.before_model_callback if is_conversation else None
+
+    def begin(self, session: str, call: scenario.Call) -> Any:
+        agent = agents.LlmAgent(
+            name="assistant",
+            model=Scripted(model="scripted", replies=[call, "Done."], steps=[]),
+            tools=[self.toolbelt],
+            before_model_callback=self.callback,
+            before_tool_callback=self.toolbelt.before_tool_callback,
+        )
+        service = sessions.InMemorySessionService()
+        self.runner = runners.Runner(
+            app_name="interop", agent=agent, session_service=service, auto_create_session=True
+        )
+        self.session = session
+        return self._after(types.Part(text="Do it."))
+
+    def resume(self) -> Any:
+        response = types.FunctionResponse(
+            id=self.request.id, name=self.request.name, response={"confirmed": True}
+        )
+        return self._after(types.Part(function_response=response))
+
+    def _after(self, part: types.Part) -> Any:
+        message = types.Content(role="user", parts=[part])
+        events = [*self.runner.run(user_id="u", session_id=self.session, new_message=message)]
+        calls = [call for event in events for call in event.get_function_calls()]
+        requests = [call for call in calls if call.name == "adk_request_confirmation"]
+        if requests:
+            [self.request] = requests
+            return approval_scenario.Paused([self.request.args["toolConfirmation"]["payload"]])
+        responses = [response for event in events for response in event.get_function_responses()]
+        return str(responses[-1].response)
+
+
+@pytest.fixture(params=[False, True])
+def pausing(request: pytest.FixtureRequest) -> Any:
+    return lambda connection, **options: Pausing(connection, request.param, **options)
 
 
 def test_the_program_keeps_its_own_tools(play: Player) -> None:

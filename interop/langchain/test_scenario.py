@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import approval_scenario
 import documented
 import kit
 import pytest
 import scenario
+from approval_scenario import *  # noqa: F403 - the tests of runs that pause that all parts share
 from langchain import agents
 from langchain_core import language_models, messages, outputs, tools
 from langchain_core.utils import function_calling
+from langgraph import types
 from langgraph.checkpoint import memory
 from local_scenario import *  # noqa: F403 - the tests of local tools that all parts share
 from scenario import *  # noqa: F403 - the tests that all parts share
@@ -111,6 +114,38 @@ def start(request: pytest.FixtureRequest) -> Any:
         return player
 
     return start
+
+
+class Pausing:
+    """A program whose graph is interrupted, and resumed with a yes."""
+
+    pauses_again = True
+
+    def __init__(self, connection: Any, is_looping: bool, **options: Any) -> None:
+        self.toolbelt = langchain.Toolbelt(connection, **{"approvals": "pause", **options})
+        self.invoke = Looping.invoke if is_looping else Blocking.invoke
+
+    def begin(self, session: str, call: scenario.Call) -> Any:
+        model = Scripted(script=[call, "Done."], steps=[])
+        self.agent = agents.create_agent(
+            model, middleware=[self.toolbelt], checkpointer=memory.InMemorySaver()
+        )
+        self.config = {"configurable": {"thread_id": session}}
+        return self._after({"messages": [("user", "Do it.")]})
+
+    def resume(self) -> Any:
+        return self._after(types.Command(resume=True))
+
+    def _after(self, given: Any) -> Any:
+        state = self.invoke(self, self.agent, given, self.config)  # type: ignore[arg-type]
+        if interrupts := state.get("__interrupt__"):
+            return approval_scenario.Paused([interrupt.value for interrupt in interrupts])
+        return next(message.text for message in reversed(state["messages"]) if message.type == "tool")
+
+
+@pytest.fixture(params=[False, True])
+def pausing(request: pytest.FixtureRequest) -> Any:
+    return lambda connection, **options: Pausing(connection, request.param, **options)
 
 
 def test_the_program_keeps_and_runs_its_own_tools(play: Any) -> None:

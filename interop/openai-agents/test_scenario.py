@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import agents
+import approval_scenario
 import documented
 import kit
 import pytest
 import scenario
+from approval_scenario import *  # noqa: F403 - the tests of runs that pause that all parts share
 from local_scenario import *  # noqa: F403 - the tests of local tools that all parts share
 from openai.types import responses
 from scenario import *  # noqa: F403 - the tests that all parts share
@@ -139,6 +141,44 @@ def start(request: pytest.FixtureRequest) -> Any:
         return player
 
     return start
+
+
+class Pausing:
+    """A program whose run is interrupted, and resumed from its state as JSON."""
+
+    # What the program has approved is not asked about again.
+    pauses_again = False
+
+    def __init__(self, connection: Any, **options: Any) -> None:
+        self.toolbelt = openai_agents.Toolbelt(connection, **{"approvals": "pause", **options})
+
+    def begin(self, session: str, call: scenario.Call) -> Any:
+        self.agent = openai_agents.Agent(
+            name="Assistant", model=Scripted([call, "Done."]), toolbelt=self.toolbelt, session=session
+        )
+        return self._after("Do it.")
+
+    def resume(self) -> Any:
+        async def restored() -> Any:
+            return await agents.RunState.from_json(self.agent, self.result.to_state().to_json())
+
+        state = asyncio.run(restored())
+        for item in state.get_interruptions():
+            state.approve(item)
+        return self._after(state)
+
+    def _after(self, given: Any) -> Any:
+        config = openai_agents.run_config()
+        self.result = asyncio.run(agents.Runner.run(self.agent, given, run_config=config))
+        if self.result.interruptions:
+            return approval_scenario.Paused([])
+        outputs = [item for item in self.result.new_items if item.type == "tool_call_output_item"]
+        return str(outputs[-1].output)
+
+
+@pytest.fixture
+def pausing() -> Any:
+    return Pausing
 
 
 def test_the_program_keeps_its_own_tools(play: Player) -> None:

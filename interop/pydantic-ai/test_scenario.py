@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import approval_scenario
 import documented
 import kit
 import pydantic_ai
 import pytest
 import scenario
+from approval_scenario import *  # noqa: F403 - the tests of runs that pause that all parts share
 from local_scenario import *  # noqa: F403 - the tests of local tools that all parts share
 from pydantic_ai import messages
 from pydantic_ai.models import function
@@ -84,6 +86,52 @@ def start() -> Any:
         return player
 
     return start
+
+
+class Pausing:
+    """A program whose run ends with requests, and continues with their results."""
+
+    pauses_again = True
+
+    def __init__(self, connection: Any, **options: Any) -> None:
+        self.toolbelt = adapter.Toolbelt(connection, **{"approvals": "pause", **options})
+
+    def begin(self, session: str, call: scenario.Call) -> Any:
+        def reply(received: list[messages.ModelMessage], info: function.AgentInfo) -> messages.ModelResponse:
+            if any(_is_result(part) for message in received for part in message.parts):
+                return messages.ModelResponse([messages.TextPart("Done.")])
+            return messages.ModelResponse([messages.ToolCallPart(call.name, call.arguments)])
+
+        self.agent: Any = pydantic_ai.Agent(
+            function.FunctionModel(reply),
+            capabilities=[self.toolbelt],
+            output_type=[str, pydantic_ai.DeferredToolRequests],
+        )
+        self.session = session
+        return self._after(self.agent.run_sync("Do it.", conversation_id=session))
+
+    def resume(self) -> Any:
+        results = pydantic_ai.DeferredToolResults(
+            approvals={call.tool_call_id: True for call in self.requests.approvals}
+        )
+        history = self.result.all_messages()
+        return self._after(
+            self.agent.run_sync(
+                message_history=history, deferred_tool_results=results, conversation_id=self.session
+            )
+        )
+
+    def _after(self, result: Any) -> Any:
+        self.result, self.requests = result, result.output
+        if isinstance(result.output, pydantic_ai.DeferredToolRequests):
+            return approval_scenario.Paused([*result.output.metadata.values()])
+        parts = [part for message in result.all_messages() for part in message.parts]
+        return next(str(part.content) for part in reversed(parts) if _is_result(part))
+
+
+@pytest.fixture
+def pausing() -> Any:
+    return Pausing
 
 
 def test_the_toolset_alone_provides_tools_and_policy(play: Player) -> None:

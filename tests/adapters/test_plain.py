@@ -42,6 +42,9 @@ class Loop:
     def call(self, name: str, arguments: Any) -> runs.CallResult:
         return self.run.call(name, arguments)
 
+    def check(self, name: str, arguments: Any) -> Any:
+        return self.run.check(name, arguments)
+
 
 class AsyncLoop(Loop):
     """The same loop on an event loop."""
@@ -51,6 +54,9 @@ class AsyncLoop(Loop):
 
     def call(self, name: str, arguments: Any) -> runs.CallResult:
         return asyncio.run(self.run.acall(name, arguments))
+
+    def check(self, name: str, arguments: Any) -> Any:
+        return asyncio.run(self.run.acheck(name, arguments))
 
 
 @pytest.fixture(params=["thread", "event loop"])
@@ -156,6 +162,17 @@ def test_tools_that_are_not_local_are_run_by_toolbelt(loop: Loop) -> None:
     loop.step()
     assert loop.call("clock", {}).text == "noon"
     assert loop.toolbelt.requests_named("call") == [("call", "clock", {})]
+
+
+def test_a_call_is_checked_in_the_version_that_the_program_has_and_does_not_run(loop: Loop) -> None:
+    loop.toolbelt.declared = {"versions": {"refund": "v2"}}
+    loop.step()
+    loop.toolbelt.checked = {"would": "wait"}
+    assert loop.check(KEY, '{"order": 7}')["would"] == loop.check("clock", {})["would"] == "wait"
+    assert loop.toolbelt.requests_named("check", "admit", "call") == [
+        ("check", KEY, {"order": 7}, "v2", False),
+        ("check", "clock", {}, "", False),
+    ]
 
 
 def test_a_decorated_function_becomes_a_tool_and_can_still_be_called() -> None:

@@ -44,6 +44,7 @@ def test_only_operators_learn_that_an_agent_is_archived(olga, bob, archived, sub
     operations = [operation for operation in test_authorization.OPERATIONS if operation[2] in agents_own]
     bodies = {
         "call_tool": {"tool": "clock", "arguments": {}},
+        "check_call": {"tool": "clock", "arguments": {}},
         "admit_calls": {"calls": [{"tool": "clock"}]},
         "equip_session": {"loadout": "night"},
         "ask_for_surface": {},

@@ -37,6 +37,7 @@ AGENTS_OWN = {
     "read_declared_tools",
     "declare_tools",
     "call_tool",
+    "check_call",
     "admit_calls",
     "report_outcome",
     "record_calls",

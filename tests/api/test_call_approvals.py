@@ -92,6 +92,23 @@ def test_the_result_of_an_edited_call_says_so_beside_its_content(asking: None) -
     assert answer["notice"].endswith('zone is "Asia/Tokyo" instead of "UTC".')
 
 
+def test_a_call_is_checked_before_it_is_made(asking: None) -> None:
+    ada, check = agent(), "/agents/ada/calls/check"
+    assert ada.post(check, CALL).json()["would"] == "wait"
+    assert not models.Approval.objects.exists()
+    asked = ada.post(check, {**CALL, "ask": True}).json()
+    assert (asked["code"], asked["approval"]["id"]) == ("approval-pending", models.Approval.objects.get().key)
+    unknown = ada.post(check, {"tool": "clok"}).json()
+    assert (unknown["would"], unknown["code"]) == ("refuse", "unknown-tool")
+    assert not models.CallRecord.objects.exists()
+
+
+def test_an_operators_token_without_write_scope_checks_no_call(asking: None) -> None:
+    olive = asking_as("operator", scope="read")
+    assert olive.post("/agents/ada/calls/check", {**CALL, "ask": True}).status_code == 403
+    assert not models.Approval.objects.exists()
+
+
 def test_an_agent_reads_the_state_of_its_own_requests_and_nothing_else(asking: None) -> None:
     ada = agent()
     key = pending(ada)

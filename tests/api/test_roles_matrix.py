@@ -38,6 +38,7 @@ TABLE: Mapping[str, str] = {
     "issue_token": "administrators",
     "revoke_token": "administrators",
     "call_tool": "operators of this agent",
+    "check_call": "operators of this agent",
     "admit_calls": "operators of this agent",
     "report_outcome": "operators of this agent",
     "record_calls": "operators of this agent",

@@ -101,6 +101,15 @@ def test_a_refused_call_is_returned_as_an_answer(ada: protocol.BlockingConnectio
     assert (refused["is_error"], refused["code"]) == (True, "tool-not-active")
 
 
+def test_a_call_is_checked_before_it_is_made(ada: protocol.BlockingConnection) -> None:
+    rule = {"key": "time", "effect": "ask", "tools": ["clock"]}
+    entries.put(testing.OPERATOR, "gate_rule", rule)
+    assert ada.check(RUN, "calc", {})["code"] == "tool-not-active"
+    assert ("approval" in ada.check(RUN, "clock", {}), models.Approval.objects.count()) == (False, 0)
+    asked = ada.check(RUN, "clock", {}, ask=True)
+    assert (asked["would"], asked["approval"]["id"]) == ("wait", models.Approval.objects.get().key)
+
+
 def test_a_provider_limit_raises_the_same_error_over_both_transports(
     ada: protocol.BlockingConnection,
 ) -> None:
@@ -127,6 +136,7 @@ def test_the_async_connection_returns_the_same_answers() -> None:
     assert async_to_sync(local.surface)(RUN, form="mcp") == blocking.surface(RUN, form="mcp")
     listed = async_to_sync(local.call)(RUN, "list_toolkits", {})
     assert listed == blocking.call(RUN, "list_toolkits", {})
+    assert async_to_sync(local.check)(RUN, "list_toolkits", {}) == {"would": "run"}
 
 
 REFUND = {"name": "refund", "description": "Refund an order."}

@@ -69,6 +69,7 @@ class Toolbelt(base_toolset.BaseToolset):
     loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
     local_tools: Tools that the program itself runs, once Toolbelt grants and admits them: ADK's, or functions.
     plugin, offline, stale_seconds: See local_tools.LocalTools.
+    approvals: With "pause", a call that people have to approve first requests a confirmation, as ADK's tools do.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Toolbelt(base_toolset.BaseToolset):
         plugin: str = "",
         offline: local.Offline = "refuse",
         stale_seconds: float = local.STALE_SECONDS,
+        approvals: local.Approvals = "tell",
     ) -> None:
         super().__init__()
         # Tools may change between two steps of an invocation.
@@ -94,6 +96,7 @@ class Toolbelt(base_toolset.BaseToolset):
             plugin=plugin,
             offline=offline,
             stale_seconds=stale_seconds,
+            approvals=approvals,
         )
         self._steps: caches.LruCache[tuple[str, str], runs.Step] = caches.LruCache(MAX_CACHED)
         self._asked: caches.LruCache[tuple[str, str], _Asked] = caches.LruCache(MAX_CACHED)
@@ -106,7 +109,8 @@ class Toolbelt(base_toolset.BaseToolset):
         In a conversation, there are none: its tools are added to the request, which says what the model has read.
         """
         if readonly_context is not None and self._appends(readonly_context):
-            return []
+            # A confirmed call is of a tool that the model was given before.
+            return await self._told(readonly_context) if self._local.has_pauses else []
         if readonly_context is None:
             run = protocol.Run.begin(subagent=self._subagent)
             step = runs.step(await self._local.surface(run))
@@ -114,6 +118,12 @@ class Toolbelt(base_toolset.BaseToolset):
             step = await self._fetch(readonly_context)
             self._steps.put(_step_key(readonly_context), step)
         return [await self._tool(tool) for tool in step.tools]
+
+    async def _told(self, context: Context) -> list[base_tool.BaseTool]:
+        """Return the tools of the session's conversation, which are in its requests already."""
+        lines = (_stored(context) or {"lines": {}})["lines"].values()
+        told = {tool["name"]: tool for line in lines for tool in conversation.declared(line["prefix"])[0]}
+        return [await self._tool(tool, is_told=True) for tool in told.values()]
 
     async def process_llm_request(
         self, *, tool_context: tool_context.ToolContext, llm_request: models.LlmRequest
@@ -200,6 +210,8 @@ class Toolbelt(base_toolset.BaseToolset):
             if called != name and (own := await self._local.find(called)):
                 result: dict[str, Any] = await self.call_own(own.native, called, dict(given), context)
                 return result
+        if (waits := await self._wait(name, args, context)) is not None:
+            return waits
         answer = await runs.call(self._connection, self._request(context), name, args, **spoken)
         if answer.is_error:
             return _refused(answer)
@@ -210,6 +222,8 @@ class Toolbelt(base_toolset.BaseToolset):
         self, native: base_tool.BaseTool, name: str, args: dict[str, Any], context: tool_context.ToolContext
     ) -> Any:
         """Run a tool of the program's as the framework does, once the call is admitted."""
+        if (waits := await self._wait(name, args, context)) is not None:
+            return waits
         try:
             spoken = self._spoken(context)
             async with self._local.admitted(self._request(context), name, args, **spoken) as call:
@@ -220,9 +234,25 @@ class Toolbelt(base_toolset.BaseToolset):
         except local.NotAdmittedError as error:
             return _refused(runs.read(error.document))
 
-    async def _tool(self, tool: Any) -> _Tool:
+    async def _wait(
+        self, name: str, args: dict[str, Any], context: tool_context.ToolContext
+    ) -> dict[str, Any] | None:
+        """Request a confirmation if the call waits for people; return what the model gets meanwhile, else None.
+
+        ADK asks once. What was confirmed is called, and Toolbelt says whether it was approved.
+        """
+        if (confirmation := context.tool_confirmation) is not None and self._local.has_pauses:
+            return None if confirmation.confirmed else {"error": "This tool call is rejected."}
+        question = await self._local.waiting(self._request(context), name, args, **self._spoken(context))
+        if question is None:
+            return None
+        context.request_confirmation(hint=question["message"], payload=question)
+        context.actions.skip_summarization = True
+        return {"error": question["message"]}
+
+    async def _tool(self, tool: Any, *, is_told: bool = False) -> _Tool:
         local_tool = await self._local.find(tool["name"])
-        return _Tool(self, tool, local_tool.native if local_tool else None)
+        return _Tool(self, tool, local_tool.native if local_tool else None, is_told)
 
     def _request(self, context: Context) -> protocol.Run:
         return self._requests.get(_step_key(context)) or self._run(context)
@@ -257,10 +287,19 @@ class Toolbelt(base_toolset.BaseToolset):
 class _Tool(base_tool.BaseTool):
     """A tool that Toolbelt runs, or the program's ``native`` one."""
 
-    def __init__(self, toolset: Toolbelt, tool: Any, native: base_tool.BaseTool | None) -> None:
+    def __init__(
+        self, toolset: Toolbelt, tool: Any, native: base_tool.BaseTool | None, is_told: bool
+    ) -> None:
         is_long_running = native is not None and native.is_long_running
         super().__init__(name=tool["name"], description=tool["description"], is_long_running=is_long_running)
         self._toolset, self._schema, self._native = toolset, dict(tool["input_schema"]), native
+        self._is_told = is_told
+
+    async def process_llm_request(
+        self, *, tool_context: tool_context.ToolContext, llm_request: models.LlmRequest
+    ) -> None:
+        if not self._is_told:
+            await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         return types.FunctionDeclaration(

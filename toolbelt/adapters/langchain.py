@@ -31,6 +31,7 @@ from langchain_core import messages, tools
 from langchain_core.utils import function_calling
 from langgraph import errors as graph_errors
 from langgraph import runtime as graph
+from langgraph import types as graph_types
 from langgraph.types import Command
 
 from toolbelt.adapters import runs
@@ -63,6 +64,7 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
     loads: When loaded tools become available: from the next "step" of the run, or from the next "run".
     local_tools: Tools that the program itself runs, once Toolbelt grants and admits them: LangChain's, or functions.
     plugin, offline, stale_seconds: See local_tools.LocalTools.
+    approvals: With "pause", a call that people have to approve first interrupts the graph, which needs a checkpointer.
     """
 
     state_schema = State
@@ -78,6 +80,7 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         plugin: str = "",
         offline: local.Offline = "refuse",
         stale_seconds: float = local.STALE_SECONDS,
+        approvals: local.Approvals = "tell",
     ) -> None:
         super().__init__()
         self.tools: list[Any] = []
@@ -90,6 +93,7 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
             offline=offline,
             stale_seconds=stale_seconds,
             pauses=(graph_errors.GraphInterrupt,),
+            approvals=approvals,
         )
 
     def before_agent(self, state: State, runtime: graph.Runtime[Any]) -> dict[str, Any]:
@@ -146,14 +150,19 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         tool_call, run = request.tool_call, self._run(request.state)
         name, args = tool_call["name"], tool_call["args"]
         meant, given = _meant(request.state, name, args)
-        if tool := self._local.blocking_find(meant):
+        tool, told = self._local.blocking_find(meant), _spoken(request.state)
+        asked_about = (meant, given) if tool else (name, args)
+        while question := self._local.blocking_waiting(run, *asked_about, **told):
+            # Whatever the graph is resumed with, Toolbelt says whether it was approved.
+            graph_types.interrupt(question)
+        if tool:
             try:
-                with self._local.admitted(run, meant, given, **_spoken(request.state)) as call:
+                with self._local.admitted(run, meant, given, **told) as call:
                     asked = request.override(tool=tool.native, tool_call={**tool_call, "args": dict(given)})
                     return _with_outcome(call, handler(asked), name)
             except local.NotAdmittedError as error:
                 return _tool_message(tool_call, runs.read(error.document))
-        connection, told = self._connection.blocking(), _spoken(request.state)
+        connection = self._connection.blocking()
         return _tool_message(tool_call, runs.blocking_call(connection, run, name, args, **told))
 
     async def awrap_tool_call(
@@ -167,14 +176,17 @@ class Toolbelt(types.AgentMiddleware[State, Any, Any]):
         tool_call, run = request.tool_call, self._run(request.state)
         name, args = tool_call["name"], tool_call["args"]
         meant, given = _meant(request.state, name, args)
-        if tool := await self._local.find(meant):
+        tool, told = await self._local.find(meant), _spoken(request.state)
+        asked_about = (meant, given) if tool else (name, args)
+        while question := await self._local.waiting(run, *asked_about, **told):
+            graph_types.interrupt(question)
+        if tool:
             try:
-                async with self._local.admitted(run, meant, given, **_spoken(request.state)) as call:
+                async with self._local.admitted(run, meant, given, **told) as call:
                     asked = request.override(tool=tool.native, tool_call={**tool_call, "args": dict(given)})
                     return _with_outcome(call, await handler(asked), name)
             except local.NotAdmittedError as error:
                 return _tool_message(tool_call, runs.read(error.document))
-        told = _spoken(request.state)
         return _tool_message(tool_call, await runs.call(self._connection, run, name, args, **told))
 
     def _run(self, state: Any) -> protocol.Run:

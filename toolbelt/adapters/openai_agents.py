@@ -158,19 +158,27 @@ class Toolbelt(local.LocalTools):
     """A connection for agents with tools that the program itself runs: the SDK's function tools, or functions.
 
     plugin, offline, stale_seconds: See local_tools.LocalTools.
+    approvals: With "pause", a call that people have to approve first is among the run's ``interruptions``.
     """
 
     def __init__(
         self,
         connection: protocol.Connection,
         *,
-        local_tools: Iterable[agents.FunctionTool | Callable[..., Any]],
-        plugin: str,
+        local_tools: Iterable[agents.FunctionTool | Callable[..., Any]] = (),
+        plugin: str = "",
         offline: local.Offline = "refuse",
         stale_seconds: float = local.STALE_SECONDS,
+        approvals: local.Approvals = "tell",
     ) -> None:
-        tools = map(_local_tool, local_tools)
-        super().__init__(connection, tools, plugin=plugin, offline=offline, stale_seconds=stale_seconds)
+        super().__init__(
+            connection,
+            map(_local_tool, local_tools),
+            plugin=plugin,
+            offline=offline,
+            stale_seconds=stale_seconds,
+            approvals=approvals,
+        )
 
 
 @dataclass
@@ -343,13 +351,24 @@ async def _tool(
     native = _native(local_tool)
     spoken = talk.spoken if talk else {}
 
+    async def find(arguments: Any) -> tuple[str, Any, agents.FunctionTool | None]:
+        """Return the tool and the arguments that a call means, and what runs it if the program does."""
+        called, given = conversation.dispatched(name, arguments) if talk else (name, arguments)
+        return called, given, native if called == name else _native(await local_tools.find(called))
+
+    async def needs_approval(context: Any, arguments: dict[str, Any], call_id: str) -> bool:
+        called, given, meant = await find(arguments)
+        asked_about = (called, given) if meant else (name, arguments)
+        question = await local_tools.waiting(run, *asked_about, **spoken)
+        own = meant.needs_approval if meant else False
+        return question is not None or (await own(context, given, call_id) if callable(own) else own)
+
     async def invoke(context: Any, args: str) -> Any:
         try:
             arguments = runs.arguments(args)
         except errors.Invalid as error:
             return runs.failure(error).text
-        called, given = conversation.dispatched(name, arguments) if talk else (name, arguments)
-        meant = native if called == name else _native(await local_tools.find(called))
+        called, given, meant = await find(arguments)
         if meant is None:
             return (await runs.call(local_tools.connection, run, name, arguments, **spoken)).text
         try:
@@ -368,6 +387,7 @@ async def _tool(
         "description": surface.description(tool).get("description", ""),
         "params_json_schema": schema,
         "on_invoke_tool": invoke,
+        **({"needs_approval": needs_approval} if local_tools.has_pauses else {}),
     }
     if native is None:
         return agents.FunctionTool(**fields, strict_json_schema=False)

@@ -237,6 +237,23 @@ class Run:
         except Exception as error:
             return _failure(error)
 
+    def check(self, name: str, arguments: str | Mapping[str, Any]) -> protocol.Document:
+        """Return what would happen to a call: ``would`` is run, wait, refuse or unknown. Nothing runs or is recorded.
+
+        Raise errors.ToolbeltError if there is no answer.
+        """
+        args = runs.arguments(arguments) if isinstance(arguments, str) else dict(arguments)
+        called, given = self._meant(name, args)
+        checked = (called, given) if self._local.blocking_find(called) else (name, args)
+        return self._local.blocking_check(self._current, *checked, **self._spoken())
+
+    async def acheck(self, name: str, arguments: str | Mapping[str, Any]) -> protocol.Document:
+        """Return what would happen to a call, on an event loop."""
+        args = runs.arguments(arguments) if isinstance(arguments, str) else dict(arguments)
+        called, given = self._meant(name, args)
+        checked = (called, given) if await self._local.find(called) else (name, args)
+        return await self._local.check(self._current, *checked, **self._spoken())
+
     def _spoken(self) -> dict[str, str]:
         """Return what a call says about its conversation."""
         return {}

@@ -52,6 +52,8 @@ class Toolset(toolsets.AbstractToolset[Any]):
     local_tools: Tools that the program itself runs, once Toolbelt grants and admits them: Pydantic AI's, or functions.
     plugin, offline, stale_seconds: See local_tools.LocalTools.
     name: The toolset's ``id``, which must differ from those of the agent's other toolsets.
+    approvals: With "pause", a call that people have to approve first is deferred: the run ends with
+        ``DeferredToolRequests``, which the agent's ``output_type`` must include.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Toolset(toolsets.AbstractToolset[Any]):
         plugin: str = "",
         offline: local.Offline = "refuse",
         stale_seconds: float = local.STALE_SECONDS,
+        approvals: local.Approvals = "tell",
     ) -> None:
         self._session, self._subagent, self._id = session, subagent, name
         self._loads = loads
@@ -79,6 +82,7 @@ class Toolset(toolsets.AbstractToolset[Any]):
             offline=offline,
             stale_seconds=stale_seconds,
             pauses=(exceptions.ApprovalRequired, exceptions.CallDeferred),
+            approvals=approvals,
         )
         self._running: weakref.WeakValueDictionary[str | None, _Running] = weakref.WeakValueDictionary()
 
@@ -199,9 +203,14 @@ class _Running(toolsets.AbstractToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: Context, tool: toolsets.ToolsetTool[Any]
     ) -> Any:
         called, given = conversation.dispatched(name, tool_args) if self.after else (name, tool_args)
-        if local_tool := await self._local.find(called):
-            return await self._call_own(local_tool.name, called, dict(given), ctx)
+        local_tool = await self._local.find(called)
         spoken, run = self._spoken(), self._at_step(ctx)
+        asked_about = (called, given) if local_tool else (name, tool_args)
+        if question := await self._local.waiting(run, *asked_about, **spoken):
+            # Also if the program says that it was approved: Toolbelt knows.
+            raise exceptions.ApprovalRequired(question)
+        if local_tool:
+            return await self._call_own(local_tool.name, called, dict(given), ctx)
         result = await runs.call(self._local.connection, run, name, tool_args, **spoken)
         if result.is_error:
             raise exceptions.ToolFailed(result.text)
@@ -267,6 +276,7 @@ class Toolbelt(capabilities.AbstractCapability[Any]):
         offline: local.Offline = "refuse",
         stale_seconds: float = local.STALE_SECONDS,
         appends: bool | None = None,
+        approvals: local.Approvals = "tell",
     ) -> None:
         self.id = name
         self._toolset = Toolset(
@@ -279,6 +289,7 @@ class Toolbelt(capabilities.AbstractCapability[Any]):
             plugin=plugin,
             offline=offline,
             stale_seconds=stale_seconds,
+            approvals=approvals,
         )
         self._toolset.appends = appends
 

@@ -15,6 +15,7 @@ from toolbelt.api import auth, call_approvals, problems, schemas, surfaces
 from toolbelt.core import gate_rules, rules, schema
 from toolbelt.core.rules import reasons
 from toolbelt.runtime import calls
+from toolbelt.runtime.calls import admissions, preflight
 from toolbelt.runtime.surfaces import explain, prepared_answers, request_contexts, toolkits
 
 router = ninja.Router(tags=["agents: surfaces and calls"])
@@ -90,6 +91,53 @@ class CallResult(ninja.Schema):
         pydantic.Field(
             description="What the model has to know beside the result: that an operator changed its arguments."
         ),
+    ] = None
+
+
+class CheckRequest(CallRequest):
+    """A call that might be made, of a tool that Toolbelt or the agent's own program runs."""
+
+    version: Annotated[
+        str,
+        pydantic.Field(
+            max_length=admissions.MAX_VERSION_LENGTH,
+            description="Of a tool of the agent's own program: its version in the program's declaration.",
+        ),
+    ] = ""
+    ask: Annotated[
+        bool,
+        pydantic.Field(
+            description="Whether to ask people to approve the call now, if it would wait for them. By default, the call"
+            " itself asks."
+        ),
+    ] = False
+
+
+class CallCheck(ninja.Schema):
+    """What would happen to a call with exactly these arguments, as things are now."""
+
+    would: Annotated[
+        preflight.Would,
+        pydantic.Field(
+            description="`run`; `wait` for people to approve it; `refuse`, with a `code`; or `unknown`: what runs the"
+            " tool is not available at the moment."
+        ),
+    ]
+    code: Annotated[str | None, pydantic.Field(description="The error code, unless it would run.")] = None
+    message: Annotated[str | None, pydantic.Field(description="The error message, for the model.")] = None
+    errors: Annotated[
+        list[schemas.ErrorDetail] | None, pydantic.Field(description="The invalid arguments, by path.")
+    ] = None
+    rule: Annotated[
+        str | None, pydantic.Field(description="The gate rule that denies it, if it says so.")
+    ] = None
+    approval: Annotated[
+        call_approvals.ApprovalRef | None,
+        pydantic.Field(description="The approval that it waits for. Null: people have not been asked yet."),
+    ] = None
+    notice: Annotated[
+        str | None,
+        pydantic.Field(description="What an operator changed in the arguments, if it would run with others."),
     ] = None
 
 
@@ -222,6 +270,27 @@ def call_tool(request: HttpRequest, agent: str, body: CallRequest) -> HttpRespon
     )
     answer = calls.answer_blocking(call, auth.caller(request))
     return HttpResponse(schema.canonical(answer.document()), content_type="application/json")
+
+
+@router.post(
+    "/agents/{agent}/calls/check",
+    auth=auth.agent_writing,
+    response={200: CallCheck, **problems.documented(409)},
+)
+def check_call(request: HttpRequest, agent: str, body: CheckRequest) -> HttpResponse:
+    """Check what would happen to a call, before it is made.
+
+    Nothing runs, no call is recorded, and no approval is spent. The call itself is checked again: it may be refused
+    although this says `run`, after a change for example, and the tool may fail.
+    """
+    key = body.key(agent)
+    request_contexts.check_subagent(auth.bearer(request), key)
+    token = body.conversation.token if body.conversation else None
+    call = calls.Call(
+        key=key, tool=body.tool, arguments=body.arguments, version=body.version, conversation=token or ""
+    )
+    checked = calls.check(call, auth.caller(request), ask=body.ask)
+    return HttpResponse(schema.canonical(checked.document()), content_type="application/json")
 
 
 @router.get("/agents/{agent}/toolkits", auth=auth.agent, response=AgentToolkits)

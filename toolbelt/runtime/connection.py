@@ -48,6 +48,21 @@ class BlockingLocal:
         call = Call(key=key, tool=tool, arguments=arguments, conversation=conversation)
         return calls.answer_blocking(call).document()
 
+    def check(
+        self,
+        run: protocol.Run,
+        tool: str,
+        arguments: Any,
+        version: str = "",
+        conversation: str = "",
+        *,
+        ask: bool = False,
+    ) -> protocol.Document:
+        """Check what would happen to a call. See protocol.Connection."""
+        key = _key(self._agent, run)
+        call = Call(key=key, tool=tool, arguments=arguments, version=version, conversation=conversation)
+        return calls.check(call, ask=ask).document()
+
     def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> protocol.Document:
         """Declare the program's own tools. See protocol.Connection."""
         if OPERATORS.declare is None:
@@ -131,6 +146,19 @@ class Local:
             wait=conf.APPROVAL_WAIT,
         )
         return (await calls.answer(call)).document()
+
+    async def check(
+        self,
+        run: protocol.Run,
+        tool: str,
+        arguments: Any,
+        version: str = "",
+        conversation: str = "",
+        *,
+        ask: bool = False,
+    ) -> protocol.Document:
+        """Check what would happen to a call. See protocol.Connection."""
+        return await sync_to_async(self._blocking.check)(run, tool, arguments, version, conversation, ask=ask)
 
     async def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> protocol.Document:
         """Declare the program's own tools. See protocol.Connection."""

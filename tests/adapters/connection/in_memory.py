@@ -20,6 +20,7 @@ class Toolbelt:
         self.error: errors.ToolbeltError | None = None
         self.active, self.policy = [KEY, "clock"], ""
         self.declared: dict[str, Any] = {}
+        self.checked: dict[str, Any] = {"would": "run"}
         self.admission: dict[str, Any] = {"is_error": False, "call_id": "c1", "options": {"limit": 50}}
 
     def blocking(self) -> Toolbelt:
@@ -41,6 +42,19 @@ class Toolbelt:
             **documents.document(*self.active, policy=self.policy, directive=directive),
             "active_tools": self.active,
         }
+
+    def check(
+        self,
+        run: protocol.Run,
+        tool: str,
+        arguments: Any,
+        version: str = "",
+        conversation: str = "",
+        *,
+        ask: bool = False,
+    ) -> Any:
+        self._record("check", tool, arguments, version, ask)
+        return self.checked
 
     def admit(self, run: protocol.Run, tool: str, arguments: Any, version: str = "") -> Any:
         self._record("admit", tool, *([version] if version else []))
@@ -67,7 +81,7 @@ class AsyncToolbelt(Toolbelt):
 
     def __getattribute__(self, name: str) -> Any:
         method = super().__getattribute__(name)
-        if name not in ("declare", "surface", "call", "admit", "report", "record"):
+        if name not in ("declare", "surface", "call", "check", "admit", "report", "record"):
             return method
 
         async def later(*args: Any, **more: Any) -> Any:

@@ -334,6 +334,19 @@ def test_an_admission_request_contains_one_call_of_the_run(connect: Connect) -> 
     }
 
 
+def test_a_check_is_repeated_until_accepted_and_asks_people_only_if_told_to(connect: Connect) -> None:
+    server = Server(httpx.ConnectError("refused"), httpx.Response(200, json={"would": "wait"}))
+    connection = connect(server)
+    assert connection.request("check", RUN, "kb__find", {"q": "x"}) == {"would": "wait"}
+    connection.request("check", RUN, "kb__find", {"q": "x"}, "v2", "token")
+    assert {request.url.path for request in server.requests} == {"/api/v1/agents/ada/calls/check"}
+    call = {"session": "s1", "request_id": "r1", "tool": "kb__find", "arguments": {"q": "x"}}
+    assert [json.loads(request.content) for request in server.requests[1:]] == [
+        call,
+        {**call, "version": "v2", "conversation": {"token": "token"}},
+    ]
+
+
 def test_an_outcome_is_reported_until_a_response_arrives(connect: Connect) -> None:
     server = Server(httpx.ReadError("cut"), problem(409, "refused"))
     connect(server).request("report", "c1", OUTCOME)

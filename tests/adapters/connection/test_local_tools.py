@@ -51,6 +51,11 @@ class Program:
 
         return asyncio.run(later())
 
+    def waiting(self) -> Any:
+        if isinstance(self.toolbelt, AsyncToolbelt):
+            return asyncio.run(self.local.waiting(RUN, KEY, {"order": 7}))
+        return self.local.blocking_waiting(RUN, KEY, {"order": 7})
+
     def refusal(self, run: protocol.Run = RUN) -> Any:
         with pytest.raises(local_tools.NotAdmittedError) as raised:
             self.call(lambda call: pytest.fail("A refused call ran."), run)
@@ -199,6 +204,28 @@ def test_a_rate_limited_admission_counts_as_a_refusal(start: Start) -> None:
     program.surface()
     program.toolbelt.error = protocol.TooMany("Too many requests.", 7)
     assert program.refusal() == "too-many-requests"
+
+
+def test_a_run_pauses_only_for_a_call_that_waits_and_only_if_the_program_wants_it(start: Start) -> None:
+    approval = {"id": "7F3KQ2MW", "expires": "2026-01-02T12:00:00Z", "retry_after": 5}
+    waits = {"would": "wait", "code": "approval-pending", "message": "Ask.", "approval": approval}
+    told, pausing = start(), start(approvals="pause")
+    told.toolbelt.checked = pausing.toolbelt.checked = waits
+    assert told.waiting() is None
+    assert told.toolbelt.requests_named("check") == []
+    assert pausing.waiting() == {
+        "toolbelt_approval": "7F3KQ2MW",
+        "tool": KEY,
+        "message": "Ask.",
+        "expires": approval["expires"],
+    }
+    assert pausing.toolbelt.requests_named("check") == [("check", KEY, {"order": 7}, "", True)]
+    for otherwise in ({"would": "run"}, {"would": "refuse", "code": "too-many-approvals", "message": "No."}):
+        pausing.toolbelt.checked = otherwise
+        assert pausing.waiting() is None
+    # The call says why.
+    pausing.toolbelt.error = UNREACHABLE
+    assert pausing.waiting() is None
 
 
 def test_the_last_surface_is_used_and_marked_stale_during_an_outage(start: Start) -> None:

@@ -69,6 +69,19 @@ class Http:
         """Call a tool. See Connection."""
         return await self._exchange(self._wire.call_tool(run, tool, arguments, conversation))
 
+    async def check(
+        self,
+        run: protocol.Run,
+        tool: str,
+        arguments: Any,
+        version: str = "",
+        conversation: str = "",
+        *,
+        ask: bool = False,
+    ) -> protocol.Document:
+        """Check what would happen to a call. See Connection."""
+        return await self._exchange(self._wire.check(run, tool, arguments, version, conversation, ask))
+
     async def declare(self, plugin: str, tools: Sequence[protocol.Document]) -> protocol.Document:
         """Declare the program's own tools. See Connection."""
         return await self._exchange(self._wire.declare(plugin, tools))
@@ -170,6 +183,19 @@ class BlockingHttp:
     def call(self, run: protocol.Run, tool: str, arguments: Any, conversation: str = "") -> protocol.Document:
         """Call a tool. See Connection."""
         return self._exchange(self._wire.call_tool(run, tool, arguments, conversation))
+
+    def check(
+        self,
+        run: protocol.Run,
+        tool: str,
+        arguments: Any,
+        version: str = "",
+        conversation: str = "",
+        *,
+        ask: bool = False,
+    ) -> protocol.Document:
+        """Check what would happen to a call. See Connection."""
+        return self._exchange(self._wire.check(run, tool, arguments, version, conversation, ask))
 
     def declare(self, plugin: str, tools: Sequence[protocol.Document]) -> protocol.Document:
         """Declare the program's own tools. See Connection."""

@@ -8,6 +8,7 @@ local tools or, if the program's owner allows it, runs those that the surface ha
 from __future__ import annotations
 
 import collections
+import contextlib
 import logging
 import time
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ from toolbelt.adapters.connection import admitted_calls, exchanges, protocol
 from toolbelt.core import caches, errors
 
 Offline = Literal["refuse", "allow"]
+Approvals = Literal["tell", "pause"]
 Admitted = admitted_calls.Admitted
 NotAdmittedError = admitted_calls.NotAdmittedError
 options = admitted_calls.options
@@ -80,6 +82,8 @@ class LocalTools:
         the last known surface has. These are recorded later.
     stale_seconds: How long the last known surface is used then. 0: the error is raised at once.
     pauses: The exceptions with which a tool pauses the run, by the framework's own rules. They are no failures.
+    approvals: What happens to calls that people have to approve first: "tell" the model that they wait, or "pause" the
+        run as the framework does it. Toolbelt decides when it continues, whatever the program says then.
     """
 
     def __init__(
@@ -91,6 +95,7 @@ class LocalTools:
         offline: Offline = "refuse",
         stale_seconds: float = STALE_SECONDS,
         pauses: tuple[type[BaseException], ...] = (),
+        approvals: Approvals = "tell",
     ) -> None:
         self.connection, self._tools = connection, tuple(tools)
         self._pauses = pauses
@@ -98,6 +103,9 @@ class LocalTools:
             raise ValueError("Local tools need the name of the plugin that they are declared for: plugin=...")
         if offline not in ("refuse", "allow"):
             raise ValueError(f'offline is "refuse" or "allow", and not {offline!r}.')
+        if approvals not in ("tell", "pause"):
+            raise ValueError(f'approvals is "tell" or "pause", and not {approvals!r}.')
+        self.has_pauses = approvals == "pause"
         self._plugin, self._offline, self._stale_seconds = plugin, offline, stale_seconds
         self._by_key: dict[str, LocalTool] | None = None if self._tools else {}
         self._surfaces: caches.LruCache[_SessionKey, _LastSurface] = caches.LruCache(MAX_SURFACES)
@@ -134,6 +142,36 @@ class LocalTools:
             self.connection.blocking(), self._fetch(run, message, more)
         )
         return document
+
+    async def check(self, run: protocol.Run, key: str, arguments: Any, **more: Any) -> protocol.Document:
+        """Check what would happen to a call. ``more`` is passed to the connection."""
+        return await self.connection.check(run, key, arguments, self._versions.get(key, ""), **more)
+
+    def blocking_check(self, run: protocol.Run, key: str, arguments: Any, **more: Any) -> protocol.Document:
+        """Check what would happen to a call, in a thread that may block."""
+        connection = self.connection.blocking()
+        return connection.check(run, key, arguments, self._versions.get(key, ""), **more)
+
+    async def waiting(
+        self, run: protocol.Run, key: str, arguments: Any, **more: Any
+    ) -> dict[str, Any] | None:
+        """Return the question to people for which a call pauses the run, and ask them; None if it does not pause.
+
+        An error is left to the call.
+        """
+        with contextlib.suppress(errors.ToolbeltError):
+            if self.has_pauses:
+                return _question(key, await self.check(run, key, arguments, ask=True, **more))
+        return None
+
+    def blocking_waiting(
+        self, run: protocol.Run, key: str, arguments: Any, **more: Any
+    ) -> dict[str, Any] | None:
+        """Return the question for which a call pauses the run, in a thread that may block."""
+        with contextlib.suppress(errors.ToolbeltError):
+            if self.has_pauses:
+                return _question(key, self.blocking_check(run, key, arguments, ask=True, **more))
+        return None
 
     def admitted(self, run: protocol.Run, key: str, arguments: Any, *, conversation: str = "") -> Admitted:
         """Return a context manager that has a call admitted, and reports its outcome at the end of the block.
@@ -273,3 +311,16 @@ class LocalTools:
                 return
             except errors.ToolbeltError as error:
                 _log.warning("The outcome of a call was not recorded: %s", error)
+
+
+def _question(key: str, checked: protocol.Document) -> dict[str, Any] | None:
+    """Return what a program shows while a call waits for people, as JSON; None if it does not wait."""
+    if checked["would"] != "wait" or "approval" not in checked:
+        return None
+    approval = checked["approval"]
+    return {
+        "toolbelt_approval": approval["id"],
+        "tool": key,
+        "message": checked["message"],
+        "expires": approval["expires"],
+    }

@@ -151,6 +151,22 @@ class Connection(Protocol):
         ``conversation`` is the token of the conversation that the call is made in.
         """
 
+    async def check(
+        self,
+        run: Run,
+        tool: str,
+        arguments: Any,
+        version: str = "",
+        conversation: str = "",
+        *,
+        ask: bool = False,
+    ) -> Document:
+        """Check what would happen to a call: nothing runs, is recorded or is spent.
+
+        ``version`` and ``conversation`` are as for ``admit`` and ``call``. ``ask``: people are asked to approve it now,
+        if it would wait for them. Return ``would`` (run, wait, refuse or unknown), and what a refusal has.
+        """
+
     async def declare(self, plugin: str, tools: Sequence[Document]) -> Document:
         """Declare tools that the program itself runs, for a plugin; the same again changes nothing.
 
@@ -201,6 +217,22 @@ class BlockingConnection(Protocol):
         """Call a tool. Return ``is_error`` and ``content``, or the ``code`` and ``message`` of a refusal.
 
         ``conversation`` is the token of the conversation that the call is made in.
+        """
+
+    def check(
+        self,
+        run: Run,
+        tool: str,
+        arguments: Any,
+        version: str = "",
+        conversation: str = "",
+        *,
+        ask: bool = False,
+    ) -> Document:
+        """Check what would happen to a call: nothing runs, is recorded or is spent.
+
+        ``version`` and ``conversation`` are as for ``admit`` and ``call``. ``ask``: people are asked to approve it now,
+        if it would wait for them. Return ``would`` (run, wait, refuse or unknown), and what a refusal has.
         """
 
     def declare(self, plugin: str, tools: Sequence[Document]) -> Document:

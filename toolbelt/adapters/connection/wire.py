@@ -79,6 +79,25 @@ class Wire:
         ran = "It was not sent." if _is_unsent(response) else "It may have run."
         raise protocol.Unreachable(f"The call of {tool} failed: {_describe(response)}. {ran}") from response
 
+    def check(
+        self,
+        run: protocol.Run,
+        tool: str,
+        arguments: Any,
+        version: str = "",
+        conversation: str = "",
+        ask: bool = False,
+    ) -> Exchange:
+        """Check what would happen to a call, and repeat the request if no server accepted it."""
+        body: dict[str, Any] = {**run.document(), "tool": tool, "arguments": _json(arguments)}
+        body |= {"version": version} if version else {}
+        body |= {"conversation": {"token": conversation}} if conversation else {}
+        body |= {"ask": True} if ask else {}
+        response = yield from self._send(
+            {"method": "POST", "url": self._address + "/calls/check", "json": body}
+        )
+        return self._read(response, None)
+
     def declare(self, plugin: str, tools: Sequence[Mapping[str, Any]]) -> Exchange:
         """Declare the program's own tools, and repeat the request if no server accepted it."""
         url = f"{self._root}/client-plugins/{urllib.parse.quote(plugin, safe='')}/tools"

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 from asgiref.sync import async_to_sync
 
 from toolbelt import conf
-from toolbelt.core import admitting, dispatch, meta_tools, request_key
+from toolbelt.core import admitting, request_key
 from toolbelt.core.rules import budgets
 from toolbelt.plugins import background, contract, slots
 from toolbelt.runtime import environ, plugins, telemetry
@@ -28,6 +28,7 @@ from toolbelt.runtime.calls import (
     gates,
     incoming,
     on_servers,
+    preflight,
     watching,
 )
 from toolbelt.runtime.records import record_writer
@@ -36,6 +37,8 @@ from toolbelt.store import clock, databases
 
 # Has a call admitted that the agent's own program runs, and reports its outcome.
 admitted = admissions.admitted
+# Returns what would happen to a call.
+check = preflight.check
 
 RequestKey = request_key.RequestKey
 Call = incoming.Call
@@ -154,16 +157,10 @@ async def _answer(call: Call, caller: Caller) -> Answer:
 def check_again(call: Call) -> admitting.Refusal | None:
     """Return why a call that waited for its user may not continue; None if it may. For a thread that may block."""
     gate = gates.CallGate(call)
-    recording = gate.recording
     try:
         snapshot, resolved, _ = gate.resolve()
-        if gate.by_dispatch and call.tool == meta_tools.CALL:
-            is_offered = gate.always_dispatches
-            parsed_call = dispatch.parse_call(resolved, call.arguments, is_offered=is_offered)
-            if isinstance(parsed_call, admitting.Refusal):
-                return parsed_call
-            recording.tool, recording.arguments = parsed_call
-            recording.is_dispatched = True
+        if (refusal := arrival.take_dispatched(gate, resolved)) is not None:
+            return refusal
         gate.identify(resolved)
         admission = gate.admit(resolved, snapshot)
         # What people had to approve was approved before it ran.

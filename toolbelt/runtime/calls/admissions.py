@@ -294,26 +294,11 @@ def _admit(
     *,
     is_quick: bool = False,
 ) -> Answer:
-    call, recording, stored = gate.call, gate.recording, snapshot.catalog
-    tool = stored.tools.get(call.tool)
+    call, recording = gate.call, gate.recording
+    tool = snapshot.catalog.tools.get(call.tool)
     if tool is not None:
         recording.plugin = tool.plugin
-    admission: admitting.Admission | admitting.Refusal
-    if call.tool in meta_tools.DEFINITIONS:
-        admission = admitting.run_by_toolbelt(call.tool)
-    elif tool is not None and (takes := _schema(call, tool)) is None:
-        recording.note_decision(resolved, is_refused=False, version=call.version)
-        # Not described to an agent that does not have the tool.
-        refusal = admitting.not_active(resolved, tool.key, hide_denied=conf.HIDE_DENIED)
-        admission = gate.worded(refusal or admitting.other_version(tool.key))
-    else:
-        takes = "" if tool is None else _schema(call, tool) or ""
-        # No one is asked about a call that cannot run there.
-        gate.may_ask = tool is not None and stored.runner(tool) == "client"
-        admission = gate.admit(resolved, snapshot, is_quick=is_quick, input_schema=takes)
-        is_granted = isinstance(admission, admitting.Admission) or admission.code == admitting.PENDING
-        if is_granted and not gate.may_ask:
-            admission = admitting.run_by_toolbelt(call.tool)
+    admission = judge(gate, resolved, snapshot, is_quick=is_quick)
     # Only has to be unique, because _call_id signs it. The system's random numbers take ten times as long.
     key = f"{random.getrandbits(4 * _KEY_LENGTH):0{_KEY_LENGTH}x}"
     if isinstance(admission, admitting.Admission) and tool is not None and admission.approval is not None:
@@ -347,6 +332,32 @@ def _admit(
         options=admission.options,
         report_by=recording.report_by,
     )
+
+
+def judge(
+    gate: gates.CallGate,
+    resolved: budgets.Resolution,
+    snapshot: resolution.Snapshot,
+    *,
+    is_quick: bool = False,
+) -> admitting.Admission | admitting.Refusal:
+    """Admit or refuse the call of a tool that the agent's own program runs, in the version that it has."""
+    call, key, stored = gate.call, gate.recording.tool, snapshot.catalog
+    if key in meta_tools.DEFINITIONS:
+        return admitting.run_by_toolbelt(key)
+    tool = stored.tools.get(key)
+    takes = "" if tool is None else _schema(call, tool)
+    if takes is None:
+        gate.recording.note_decision(resolved, is_refused=False, version=call.version)
+        # Not described to an agent that does not have the tool.
+        refusal = admitting.not_active(resolved, key, hide_denied=conf.HIDE_DENIED)
+        return gate.worded(refusal or admitting.other_version(key))
+    is_own = tool is not None and stored.runner(tool) == "client"
+    # No one is asked about a call that cannot run there.
+    gate.may_ask = gate.may_ask and is_own
+    admission = gate.admit(resolved, snapshot, is_quick=is_quick, input_schema=takes)
+    is_granted = isinstance(admission, admitting.Admission) or admission.code == admitting.PENDING
+    return admitting.run_by_toolbelt(key) if is_granted and not is_own else admission
 
 
 def _schema(call: incoming.Call, tool: catalog.Tool) -> str | None:

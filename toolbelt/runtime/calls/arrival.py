@@ -54,20 +54,31 @@ def _admit(gate: gates.CallGate) -> Answer | gates.Admitted:
         return _call_meta_tool(recording)
     snapshot, resolved, state = gate.resolve()
     if by_dispatch and recording.tool == meta_tools.SEARCH:
-        return _end(recording, _search(gate, resolved))
-    if by_dispatch and recording.tool == meta_tools.CALL:
-        parsed_call = dispatch.parse_call(resolved, recording.arguments, is_offered=gate.always_dispatches)
-        if isinstance(parsed_call, admitting.Refusal):
-            return answering.refuse(recording, parsed_call)
-        # From here on, it is a call of the given tool, and recorded as one.
-        recording.tool, recording.arguments = parsed_call
-        recording.is_dispatched = True
-        if recording.tool in dispatch.LOADING and recording.key.session is not None:
-            return _call_meta_tool(recording)
+        return _end(recording, search(gate, resolved))
+    if (refusal := take_dispatched(gate, resolved)) is not None:
+        return answering.refuse(recording, refusal)
+    is_dispatched = recording.is_dispatched and recording.key.session is not None
+    if is_dispatched and recording.tool in dispatch.LOADING:
+        return _call_meta_tool(recording)
     return _admit_tool(gate, snapshot, resolved, state)
 
 
-def _search(gate: gates.CallGate, resolved: budgets.Resolution) -> admitting.MetaAnswer | admitting.Refusal:
+def take_dispatched(gate: gates.CallGate, resolved: budgets.Resolution) -> admitting.Refusal | None:
+    """Take the tool that is passed to ``call_tool`` as the one that is called; return a refusal if that is wrong."""
+    recording = gate.recording
+    if not gate.by_dispatch or recording.tool != meta_tools.CALL:
+        return None
+    parsed_call = dispatch.parse_call(resolved, recording.arguments, is_offered=gate.always_dispatches)
+    if isinstance(parsed_call, admitting.Refusal):
+        return parsed_call
+    # From here on, it is a call of the given tool, and recorded as one.
+    recording.tool, recording.arguments = parsed_call
+    recording.is_dispatched = True
+    return None
+
+
+def search(gate: gates.CallGate, resolved: budgets.Resolution) -> admitting.MetaAnswer | admitting.Refusal:
+    """Return the answer of ``search_tools`` beside ``call_tool``."""
     return dispatch.search_tools(
         resolved,
         gate.recording.arguments,

@@ -69,6 +69,8 @@ class HeldCall:
 def answer(held: HeldCall, *, may_ask: bool, spent: str = "") -> Approval | admitting.Refusal:
     """Return the approval of a call, or why it may not run yet; ask people, if they were not and ``may_ask``.
 
+    Without ``may_ask``, nothing is written.
+
     ``spent`` is the key of the approval that this call has spent, if it is checked again: before a second attempt, if
     the first did not reach its server, or before the server gets the answers to its questions.
     """
@@ -92,9 +94,9 @@ def answer(held: HeldCall, *, may_ask: bool, spent: str = "") -> Approval | admi
             return admitting.rejected(found, judgement)
         case "expired", Approval():
             # Of several calls, one is told. The others ask again.
-            if rows.move(found, call_approvals.moved(found, "expired")):
+            if not may_ask or rows.move(found, call_approvals.moved(found, "expired")):
                 return admitting.expired(found, judgement)
-        case "ask", Approval():
+        case "ask", Approval() if may_ask:
             rows.move(found, call_approvals.moved(found, "expired"))
     return _ask(held, binding, now) if may_ask else admitting.asked_about(held.tool.key, judgement)
 

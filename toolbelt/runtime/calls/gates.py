@@ -55,7 +55,7 @@ class CallGate:
         may_ask: bool = False,
     ) -> None:
         self.call, self.caller = call, caller
-        # Whether people are asked about the call, if rules ask.
+        # Whether people are asked about the call, if rules ask. Otherwise, nothing is done to what they were asked.
         self.may_ask = may_ask
         # The key of the approval that it has spent.
         self.spent = ""
@@ -228,7 +228,8 @@ class CallGate:
             self._called = arguments
             self.recording.arguments = admitting.filled(snapshot.catalog, tool, edited)
         elif approval.edited:
-            asking.withdraw(approval)
+            if self.may_ask:
+                asking.withdraw(approval)
             if admission.code in ("invalid-arguments", admitting.PENDING):
                 return admitting.expired(approval, refusal.judgement)
         return admission
