@@ -18,7 +18,7 @@ from django.test.signals import setting_changed
 from pytest_django import DjangoDbBlocker
 
 from tests import fast_fixtures
-from toolbelt.runtime import plugins
+from toolbelt.runtime import counting, plugins
 
 # No deadline, because tests may run on a loaded machine. `make soak` runs more examples.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=30)
@@ -94,6 +94,12 @@ def close_connections_of_sync_to_async() -> Iterator[None]:
     executor = SyncToAsync.single_thread_executor
     if executor._threads:
         executor.submit(connections.close_all).result()
+
+
+@pytest.fixture(autouse=True)
+def forget_repetitions() -> None:
+    """Forget the identical calls that earlier tests of this process made."""
+    counting.repetitions.clear()
 
 
 @pytest.fixture(scope="session", autouse=True)

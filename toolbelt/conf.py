@@ -113,6 +113,8 @@ APPROVAL_EXPIRES: Annotated[
 APPROVAL_WAIT: Annotated[
     float, Field(default=20, ge=0, le=45, description="a number of seconds from 0 to 45")
 ]
+# How often a session may make exactly the same call within ten minutes, where no rule says otherwise; 0 for no limit.
+IDENTICAL_CALLS: Annotated[_Count, Field(default=300)]
 # How long a server's last report of the plugins that it runs is valid, so that a restart is not an outage; 0 to never
 # find out which tools no server runs.
 RUNNING_SECONDS: Annotated[_SecondsOrNone, Field(default=600)]

@@ -97,11 +97,11 @@ class RowsWorld:
 
 
 def _admitted(call: gate.Call) -> admitting.Admission | admitting.Refusal:
-    """Admit a call as if its tool ran next: what people approved is spent."""
+    """Admit a call as if its tool ran next: it is counted, and what people approved is spent."""
     call_gate = gates.CallGate(call, may_ask=True)
     snapshot, resolved, state = call_gate.resolve()
     admission = call_gate.admit(resolved, snapshot)
-    if isinstance(admission, admitting.Refusal) or admission.approval is None:
+    if isinstance(admission, admitting.Refusal) or not (call_gate.is_due or admission.approval):
         return admission
     try:
         gates.check_again(

@@ -48,6 +48,7 @@ TABLE: Mapping[str, str] = {
     "edit_call": "operators of this agent",
     "equip_session": "operators of this agent",
     "evict_session": "operators of this agent",
+    "clear_label": "operators of this agent",
     "flip_switch": "operators of this agent",
     "clear_switch": "operators of this agent",
     "override_tool": "operators of this agent",

@@ -11,6 +11,7 @@ from toolbelt import models
 from toolbelt.control.config import belts
 from toolbelt.control.reports import queries
 from toolbelt.runtime import surfaces
+from toolbelt.store import agent_sessions
 
 
 def load(agent: Asking, session: str, request_id: str = "r1") -> None:
@@ -97,7 +98,15 @@ def test_clearing_the_loadout_of_an_unknown_session_stores_nothing(ada):
     answer = ada.put("/agents/ada/sessions/new", {"loadout": ""})
     assert (answer.status_code, answer.json()) == (
         200,
-        {"agent": "ada", "session": "new", "loadout": "", "changes": [], "created": None, "changed": None},
+        {
+            "agent": "ada",
+            "session": "new",
+            "loadout": "",
+            "changes": [],
+            "labels": [],
+            "created": None,
+            "changed": None,
+        },
     )
     assert not models.AgentSession.objects.exists()
 
@@ -128,3 +137,19 @@ def test_an_invalid_session_id_is_refused_on_writing(olga):
         assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "session")
         assert olga.get(f"/agents/bob/sessions/{name}").status_code == 404
     assert not models.AgentSession.objects.exists()
+
+
+def test_an_operator_clears_a_label_and_the_agent_cannot(ada, olga):
+    agent_sessions.bring("ada", "s1", ["private", "untrusted"], "kb__find")
+    label = {"session": "s1", "label": "private"}
+    assert ada.post("/agents/ada/labels/clear", label).status_code == 403
+    shown = ada.get("/agents/ada/sessions/s1").json()["labels"]
+    assert [(each["name"], each["tool"]) for each in shown] == [
+        ("private", "kb__find"),
+        ("untrusted", "kb__find"),
+    ]
+    cleared = olga.post("/agents/ada/labels/clear", {**label, "reason": "A test."})
+    assert (cleared.status_code, [each["name"] for each in cleared.json()["labels"]]) == (200, ["untrusted"])
+    assert olga.post("/agents/ada/labels/clear", label).status_code == 404
+    [entry] = queries.changes(action="session.clear").entries
+    assert (entry.actor, entry.reason) == ("olga", "A test.")

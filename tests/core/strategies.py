@@ -113,6 +113,8 @@ def documents(draw: st.DrawFn) -> Document:
                             "risks": _some(list(catalog.DENIED_RISKS)),
                             "when": st.just({"amount": {"minimum": 1.0}}),
                             "unless": st.just({"required": ["to"]}),
+                            "labels": _some(["private", "untrusted"]),
+                            "without": _some(["private", "checked"]),
                             "reason": st.sampled_from(["", "Ask first."]),
                             "observed": st.booleans(),
                             "ends": st.just("2031-05-04T14:00:00Z"),

@@ -96,6 +96,7 @@ EVERYTHING: dict[str, Any] = {
             "keep_description": True,
             "repairs": {"inputSchema": {"code": "missing"}},
             "recorded_fields": ["n"],
+            "brings": ["private"],
         }
     ],
     "toolkits": [
@@ -121,6 +122,7 @@ EVERYTHING: dict[str, Any] = {
             "examples": "# Skill",
             "blocked": True,
             "block_ends": "2031-05-04T14:00:00Z",
+            "brings": ["private"],
         }
     ],
     "loadouts": [
@@ -174,6 +176,9 @@ EVERYTHING: dict[str, Any] = {
             "risks": ["writes", "unstated"],
             "when": {"count": {"maximum": 5}},
             "unless": {"required": ["path"], "type": "object"},
+            "labels": ["private", "untrusted"],
+            "without": ["checked"],
+            "more_than": {"calls": 20, "per": "10m", "of": "session"},
             "reason": "r",
             "announce": True,
             "observed": True,

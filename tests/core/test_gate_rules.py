@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolbelt
-from toolbelt.core import admitting, agents, catalog, conditions, gate_rules
+from toolbelt.core import admitting, agents, call_limits, catalog, conditions, gate_rules
 
 ADA, BO = agents.Agent(key="ada"), agents.Agent(key="bo", kind="plan")
 NOON = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
@@ -293,3 +293,91 @@ def test_calls_of_tools_are_admitted_in_one_place_only() -> None:
         ("runtime/calls/admissions.py", "_admit"),
     }
     assert set(admitting.REFUSALS) >= {"denied-by-rule"}
+
+
+NOON_LIMIT = call_limits.CallLimit(calls=2, per="hour")
+
+
+def after(**fields: Any) -> gate_rules.Past:
+    counted = fields.pop("counted", 0)
+    return gate_rules.Past(count=lambda count: counted, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "has", "applies"),
+    [
+        ({"labels": ("a", "b")}, {"a"}, False),
+        ({"labels": ("a", "b")}, {"a", "b", "c"}, True),
+        ({"without": ("a", "b")}, {"a"}, True),
+        ({"without": ("a", "b")}, {"a", "b"}, False),
+        ({"labels": ("a",), "without": ("b",)}, {"a"}, True),
+        ({"labels": ("a",), "without": ("b",)}, {"a", "b"}, False),
+        ({"labels": ("a",), "without": ("b",)}, set(), False),
+    ],
+)
+def test_a_rule_applies_with_all_of_its_labels_and_without_one_of_the_others(
+    fields: dict[str, Any], has: set[str], applies: bool
+) -> None:
+    past = after(labels=frozenset(has))
+    assert is_denied(rule("r", **fields), past=past) is applies
+    # And waives what asks under the same condition.
+    waived = judged(rule("q", "ask"), rule("r", "allow", **fields), past=past)
+    assert (waived.waived_by is not None) is applies
+
+
+def test_without_a_session_or_a_count_a_rule_denies_and_does_not_allow() -> None:
+    for fields in ({"labels": ("a",)}, {"without": ("a",)}, {"more_than": NOON_LIMIT}):
+        assert is_denied(rule("r", **fields))
+        assert judged(rule("r", "ask", **fields)).asked_by
+        assert judged(rule("q", "ask"), rule("r", "allow", **fields)).asked_by
+
+
+def test_a_call_counts_for_each_limit_whose_conditions_it_fits_and_is_denied_from_the_last_on() -> None:
+    limits = [
+        rule("fits", more_than=NOON_LIMIT, when=OVER_500),
+        rule("other", more_than=NOON_LIMIT, when='{"amount":{"maximum":1}}'),
+        rule("seen", more_than=NOON_LIMIT, observed=True),
+    ]
+    given = {"amount": 501}
+    answer = judged(*limits, arguments=given, past=after(counted=1))
+    assert [(count.rule.key, count.is_limited) for count in answer.counts] == [
+        ("fits", True),
+        ("seen", False),
+    ]
+    assert (answer.denied_by, answer.would) == (None, ())
+    full = judged(*limits, arguments=given, past=after(counted=2))
+    assert (full.denied_by, full.would) == (limits[0], ("seen",))
+
+
+def test_what_was_approved_or_waived_counts_without_a_limit() -> None:
+    asks = rule("q", "ask", more_than=NOON_LIMIT)
+    answer = judged(asks, past=after(counted=2))
+    assert [count.is_limited for count in answer.counts] == [True]
+    assert [count.is_limited for count in gate_rules.answered(answer, ["q"])] == [False]
+    waived = judged(asks, rule("a", "allow"), past=after(counted=2))
+    assert (waived.waived_by, [count.is_limited for count in waived.counts]) == (rule("a", "allow"), [False])
+
+
+def test_a_call_that_was_judged_before_is_not_judged_by_its_past_again() -> None:
+    rules = [rule("l", labels=("a",)), rule("m", more_than=NOON_LIMIT)]
+    assert judged(*rules, past=gate_rules.JUDGED) == gate_rules.NOTHING
+    assert is_denied(*rules, rule("d"), past=gate_rules.JUDGED)
+
+
+@pytest.mark.parametrize(
+    ("per", "at", "resets"),
+    [
+        ("hour", "2031-05-04T12:59:59", "2031-05-04T13:00:00"),
+        ("hour", "2031-05-04T13:00:00", "2031-05-04T14:00:00"),
+        ("10m", "2031-05-04T12:09:00", "2031-05-04T12:10:00"),
+        ("day", "2031-05-04T12:00:00", "2031-05-05T00:00:00"),
+    ],
+)
+def test_counts_begin_at_full_hours_and_days(per: str, at: str, resets: str) -> None:
+    moments = [dt.datetime.fromisoformat(each).replace(tzinfo=dt.UTC) for each in (at, resets)]
+    assert call_limits.CallLimit(calls=1, per=per).resets(moments[0]) == moments[1]
+
+
+@pytest.mark.parametrize("per", ["", "0m", "-1h", "1", "m", "32d", "9999999d", "1 h", "HOUR"])
+def test_a_time_that_is_none_is_refused(per: str) -> None:
+    assert call_limits.seconds_of(per) is None

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolbelt.core import agents, catalog, replay, sessions, tool_versions
+from toolbelt.core import agents, call_limits, catalog, replay, sessions, tool_versions
 
 NOON = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
 ADA = agents.Agent(key="ada", switches={"desk": True}, allowed_toolkits=("more",))
@@ -222,3 +222,23 @@ def test_a_load_that_the_change_would_refuse_is_found() -> None:
 
     assert kinds(replay.compare(judge(), judge(agent=disallowed), load)) == ("runs", "refused")
     assert replay.compare(judge(), judge(), load) is None
+
+
+def test_what_the_calls_before_decide_is_not_guessed() -> None:
+    limit = call_limits.CallLimit(calls=20, per="hour")
+    for fields in ({"more_than": limit}, {"labels": ("private",)}, {"without": ("private",)}):
+        brings = dataclasses.replace(REFUND, brings=("private",))
+        past = rule(**fields)
+        in_session = facts(has_session=True, definition=tool_versions.short(tool_versions.version(brings)))
+        today, changed = judge(tools=(brings,)), judge(past, tools=(brings,))
+        answer = replay.compare(today, changed, in_session)
+        assert isinstance(answer, replay.Unproven)
+        assert answer.reason == "past-not-recorded"
+        assert replay.compare(changed, changed, in_session) is None
+
+
+def test_a_label_that_a_session_had_or_that_nothing_brings_is_known() -> None:
+    has = facts(has_session=True, state='{"by_agent":false,"labels":["private"],"loaded":[],"loadout":""}')
+    assert kinds(replay.compare(judge(), judge(rule(labels=("private",))), has)) == ("runs", "refused")
+    assert replay.compare(judge(), judge(rule(labels=("other",))), has) is None
+    assert kinds(replay.compare(judge(), judge(rule(labels=("other",))), facts())) == ("runs", "refused")

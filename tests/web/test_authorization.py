@@ -65,6 +65,7 @@ CHANGES = {
     "web:apply_bulk",
     "web:undo",
     "web:evict",
+    "web:clear_label",
     "web:change_settings",
     "web:create_agent",
     "web:set_operators",

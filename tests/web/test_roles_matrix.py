@@ -97,6 +97,7 @@ TABLE: Mapping[str, str] = {
     "override": "operators of this agent",
     "reset": "operators of this agent",
     "evict": "operators of this agent",
+    "clear_label": "operators of this agent",
     "undo": "operators of this agent",
     "copy": "operators of this agent",
     # Configuration shared by all agents

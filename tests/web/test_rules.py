@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
+from django.utils import timezone
 
 from tests.web import asking, dashboard, editor_forms
 from toolbelt import models
@@ -237,3 +239,43 @@ def test_the_editor_offers_to_ask_with_its_approvals_and_its_time(editor: Client
     asks = open_page(editor, "/rules/asks/").asks
     assert (asks.people, asks.expires, asks.figures.asked) == ("2 people", "10 min", 0)
     assert "Nothing in 30 days." in dashboard.text(editor.get("/rules/asks/"))
+
+
+LIMIT = {"calls": 2, "per": "10m", "of": "session"}
+PAST: dict[str, Any] = {**RULE, "labels": ["private"], "without": ["checked"], "more_than": LIMIT}
+
+
+def test_a_rule_says_what_must_come_before_and_what_is_counted(viewer: Client) -> None:
+    entries.put(OLIVE, "gate_rule", PAST)
+    now = timezone.now()
+    models.CallCount.objects.create(rule="papers-only", subject="ada s", calls=2, resets=now + timedelta(1))
+    models.CallCount.objects.create(rule="papers-only", subject="old", calls=2, resets=now - timedelta(1))
+    page = open_page(viewer)
+    assert page.line.words == (
+        "denies when query matches secret, once the session has private, until the session has checked,"
+        " beyond 2 calls within 10 minutes in one session"
+    )
+    assert [(subject, calls) for subject, calls, _ in page.counts] == [("ada s", 2)]
+    assert [note for note in page.line.notes if "brings the label" in note] == [
+        "No tool brings the label 'checked' yet: name it in the brings of a tool or toolkit.",
+        "No tool brings the label 'private' yet: name it in the brings of a tool or toolkit.",
+    ]
+
+
+def test_what_came_before_is_edited_beside_the_rest_and_problems_are_at_their_fields(editor: Client) -> None:
+    entries.put(OLIVE, "gate_rule", PAST)
+    typed = {"labels": "private\nuntrusted", "calls": "3", "per": "fortnight"}
+    form = editor_forms.submit(editor, EDIT, SAVE, **typed).context["page"].form
+    assert "minute, hour, day, week" in form.errors["calls"][0]
+    response = editor_forms.submit(editor, EDIT, SAVE, **{**typed, "per": "hour", "of": "agent"})
+    if response.status_code == 200:
+        editor_forms.resubmit(editor, response, SAVE)
+    assert entries.read("gate_rule", "papers-only") == {
+        **PAST,
+        "labels": ["private", "untrusted"],
+        "more_than": {"calls": 3, "per": "hour"},
+    }
+    response = editor_forms.submit(editor, EDIT, SAVE, calls="", labels="", without="")
+    if response.status_code == 200:
+        editor_forms.resubmit(editor, response, SAVE)
+    assert entries.read("gate_rule", "papers-only") == RULE

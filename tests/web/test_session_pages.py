@@ -14,6 +14,7 @@ from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.agents import agents, session_changes
 from toolbelt.runtime import calls, surfaces
+from toolbelt.store import agent_sessions
 from toolbelt.testing import OPERATOR
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -32,8 +33,9 @@ def load(session: str, request: str | None = None, agent: str = "ada") -> None:
 
 @pytest.fixture
 def session_manager(operator: Client, olive: auth.User) -> Client:
-    """Return the browser of an operator who may evict sessions."""
-    olive.user_permissions.add(auth.Permission.objects.get(codename="delete_agentsession"))
+    """Return the browser of an operator who may evict sessions, and clear their labels."""
+    codenames = ("delete_agentsession", "change_agentsession")
+    olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=codenames))
     return operator
 
 
@@ -224,3 +226,31 @@ def test_a_session_links_to_its_calls_if_permitted(operator: Client, olive: auth
     assert session.calls_url.startswith("/calls/?view=log&agent=ada&session=s1&")
     (call,) = operator.get(session.calls_url).context["page"].calls
     assert call.call.tool == "load_tools"
+
+
+CLEAR = "/agents/ada/sessions/clear/"
+
+
+def test_a_session_shows_its_labels_and_the_calls_that_brought_them(operator: Client) -> None:
+    agent_sessions.bring("ada", "s1", ["private"], "papers")
+    (line,) = open_page(operator).sessions
+    assert [(name, tool) for name, tool, _ in line.labels] == [("private", "papers")]
+
+
+@pytest.mark.parametrize("htmx", [True, False])
+def test_a_label_is_cleared_after_a_confirmation_and_logged(session_manager: Client, htmx: bool) -> None:
+    agent_sessions.bring("ada", "s1", ["private", "untrusted"], "papers")
+    response = dashboard.post(session_manager, CLEAR, htmx=htmx, session="s1", label="private")
+    assert response.context["confirmation"].title == "Clear private of session s1?"
+    dashboard.post(session_manager, CLEAR, htmx=htmx, session="s1", label="private", confirm="yes")
+    (line,) = open_page(session_manager).sessions
+    assert [name for name, _, _ in line.labels] == ["untrusted"]
+    entry = dashboard.latest_entry()
+    assert (entry.action, entry.key, entry.actor) == ("session.clear", "s1", "olive")
+
+
+def test_who_may_not_change_sessions_clears_no_label(operator: Client, viewer: Client) -> None:
+    agent_sessions.bring("ada", "s1", ["private"], "papers")
+    assert dashboard.post(viewer, CLEAR, session="s1", label="private", confirm="yes").status_code == 403
+    (line,) = open_page(operator).sessions
+    assert line.labels

@@ -33,6 +33,7 @@ class ToolkitAdmin(entry_admin.EntryAdmin):
         (None, {"fields": ["key", "title", "description", "blocked", "block_ends", "position"]}),
         ("Policy", {"fields": ["policy", "policy_when_off", "tool_notes"]}),
         ("Focus", {"fields": ["triggers"]}),
+        ("Labels", {"fields": ["brings"]}),
         ("For operators", {"fields": ["examples"]}),
     ]
     readonly_fields = ["position"]

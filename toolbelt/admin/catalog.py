@@ -74,6 +74,7 @@ class ToolAdmin(entry_admin.EntryAdmin):
         ("Schemas", {"fields": ["input_schema", "output_schema", "annotations"]}),
         ("Policy", {"fields": ["policy"]}),
         ("Records", {"fields": ["recorded_fields"]}),
+        ("Labels", {"fields": ["brings"]}),
         (
             "State",
             {"fields": ["default_on", "blocked", "block_ends", "retired", "seen", "approved", "approval"]},

@@ -10,7 +10,7 @@ from toolbelt import models
 from toolbelt.admin import entry_admin, entry_forms, inputs
 from toolbelt.core import agents, catalog
 
-_LINES = ("agents", "sub_apps", "tools", "toolkits", "plugins")
+_LINES = ("agents", "sub_apps", "tools", "toolkits", "plugins", "labels", "without")
 
 
 class GateRuleForm(entry_forms.EntryForm):
@@ -31,12 +31,12 @@ class GateRuleForm(entry_forms.EntryForm):
 class GateRuleAdmin(entry_admin.EntryAdmin):
     kind = "gate_rule"
     form = GateRuleForm
-    heights = {"when": 8, "unless": 8, "reason": 3}
+    heights = {"when": 8, "unless": 8, "more_than": 3, "reason": 3}
     fieldsets = [
         (None, {"fields": ["key", "effect", "observed", "ends"]}),
         ("For whom", {"fields": ["agents", "kinds", "sub_apps"]}),
         ("For which tools", {"fields": ["tools", "toolkits", "plugins", "risks"]}),
-        ("When", {"fields": ["when", "unless"]}),
+        ("When", {"fields": ["when", "unless", "labels", "without", "more_than"]}),
         ("If it asks", {"fields": ["approvals", "expires"]}),
         ("What the model reads", {"fields": ["reason", "announce"]}),
     ]

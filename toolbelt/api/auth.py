@@ -183,6 +183,12 @@ class SessionToken(AgentWriteToken):
             raise _permission_error(bearer, [rights.permission(self.act, "session")])
 
 
+class ClearToken(WriteToken):
+    def admit_operator(self, request: HttpRequest, bearer: credentials.Bearer) -> None:
+        """Raise HttpProblem unless the operator may change the agent's sessions: an agent keeps what it touched."""
+        session_writing("change").admit_operator(request, bearer)
+
+
 agent = AgentToken()
 agent_writing = AgentWriteToken()
 switch_writing = FlipToken()
@@ -198,6 +204,11 @@ def declaring(act: Literal["view", "change"] = "view") -> DeclareToken:
 def session_writing(act: Literal["change", "delete"]) -> SessionToken:
     """Allow the agent itself, and operators with write scope who may change or delete its sessions."""
     return SessionToken(act)
+
+
+def session_clearing() -> ClearToken:
+    """Allow operators with write scope who may change the agent's sessions."""
+    return ClearToken()
 
 
 def reading(*permissions: str) -> ReadToken:

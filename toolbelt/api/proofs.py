@@ -72,7 +72,7 @@ class ProofResult(ninja.Schema):
         dict[str, int],
         pydantic.Field(
             description="Calls that could not be replayed, by reason: `no-facts` (recorded before facts were),"
-            " `agent-gone`, `arguments-not-recorded`."
+            " `agent-gone`, `arguments-not-recorded`, `past-not-recorded`."
         ),
     ]
     fields: Annotated[

@@ -38,8 +38,16 @@ class LoadChange(ninja.Schema):
     at: str
 
 
+class Label(ninja.Schema):
+    """What a session has touched: the label, the tool whose call brought it first, and when."""
+
+    name: str
+    tool: str
+    at: str
+
+
 class Session(ninja.Schema):
-    """A conversation: its loadout, and what it has loaded."""
+    """A conversation: its loadout, what it has loaded, and the labels that gate rules read."""
 
     agent: str
     session: str
@@ -48,10 +56,19 @@ class Session(ninja.Schema):
         pydantic.Field(description="The loadout used instead of the agent's. Empty: the agent's own."),
     ]
     changes: list[LoadChange]
+    labels: list[Label]
     created: Annotated[
         dt.datetime | None, pydantic.Field(description="Null if nothing is stored for this session.")
     ]
     changed: dt.datetime | None
+
+
+class LabelToClear(schemas.Body):
+    """A label of a session."""
+
+    session: Annotated[str, pydantic.Field(max_length=200, description="The id of the session.")]
+    label: Annotated[str, pydantic.Field(max_length=64, description="The label to clear.")]
+    reason: Annotated[str, pydantic.Field(max_length=1000, description="A reason, for the audit log.")] = ""
 
 
 class SessionUpdate(schemas.Body):
@@ -114,13 +131,26 @@ def equip_session(request: HttpRequest, agent: str, session: surfaces.Id, body: 
     response={204: None, **problems.documented(409)},
 )
 def evict_session(request: HttpRequest, agent: str, session: surfaces.Id) -> Any:
-    """Delete a session: unload everything, reset its loadout, and close its connections to upstream servers.
+    """Delete a session: unload everything, reset its loadout and its labels, and close its connections to upstream
+    servers.
 
-    With an agent's own token, this is refused if the session's loadout is not in the agent's `session_loadouts`.
+    With an agent's own token, the labels stay, and it is refused if the session's loadout is not in the agent's
+    `session_loadouts`.
     """
     allowed_loadouts = request_contexts.session_loadouts(auth.bearer(request), agent)
     session_changes.evict(auth.write(request), agent, session, among=allowed_loadouts)
     return ninja.Status(204, None)
+
+
+@router.post(
+    "/agents/{agent}/labels/clear",
+    auth=auth.session_clearing(),
+    response={200: Session, **problems.documented(404)},
+)
+def clear_label(request: HttpRequest, agent: str, body: LabelToClear) -> Any:
+    """Clear a label of a session: gate rules check its next calls as if nothing had brought it."""
+    session_changes.clear_label(auth.write(request, reason=body.reason), agent, body.session, body.label)
+    return document(session_changes.read(agent, body.session))
 
 
 def document(stored_session: session_changes.StoredSession) -> dict[str, Any]:
@@ -140,6 +170,7 @@ def document(stored_session: session_changes.StoredSession) -> dict[str, Any]:
             }
             for change in session.changes
         ],
+        "labels": [{"name": label.name, "tool": label.tool, "at": label.at} for label in session.labels],
         "created": stored_session.created,
         "changed": stored_session.changed,
     }
@@ -152,6 +183,7 @@ def empty(agent: str, session: surfaces.Id, loadout: str) -> dict[str, Any]:
         "session": session,
         "loadout": loadout,
         "changes": [],
+        "labels": [],
         "created": None,
         "changed": None,
     }

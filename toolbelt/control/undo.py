@@ -192,6 +192,7 @@ _ALTERNATIVES = {
     "user.activate": "deactivate the user",
     "user.deactivate": "activate the user",
     "session.evict": "the agent can load its tools again",
+    "session.clear": "the next call that brings the label sets it again",
     "approval.approve": "block the tool, or add a rule that denies the call",
     "approval.reject": "the agent can call again once the rejection has passed",
     "approval.edit": "edit the call again, or reject it",
@@ -223,4 +224,5 @@ _UNDO: dict[str, _Undo] = {
     "agent.operators": _operators_set,
     "session.equip": _equipped,
     "session.evict": _refuse,
+    "session.clear": _refuse,
 }

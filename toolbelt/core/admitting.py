@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from toolbelt.core import (
     call_approvals,
+    call_limits,
     catalog,
     declared_versions,
     gate_rules,
@@ -40,6 +41,7 @@ REFUSALS = (
     "tool-unavailable",
     "invalid-arguments",
     "denied-by-rule",
+    "quota-reached",
     *ASKED,
     "timed-out",
     "tool-failed",
@@ -48,6 +50,7 @@ REFUSALS = (
 )
 # When a program should ask again, in seconds.
 RETRY_AFTER = 5
+_NO_LABELS: frozenset[str] = frozenset()
 # How many violations a message names; the answer to the model lists all of them.
 MAX_NAMED = 5
 
@@ -59,6 +62,7 @@ class Refusal:
     ``mcp`` is the complete MCP result of an upstream server's tool that failed. ``judgement`` is what the gate rules
     said, if one of them denied the call, or asked about it; ``approval`` is then the request to people, once there is
     one, and ``options`` are those that the call would have. ``notice`` is what the model has to know beside it.
+    ``resets_at`` is when calls are counted again, if too many were made.
     """
 
     code: str
@@ -69,6 +73,7 @@ class Refusal:
     approval: call_approvals.Approval | None = None
     options: Mapping[str, Any] | None = None
     notice: str = ""
+    resets_at: datetime | None = None
 
     @property
     def is_pending(self) -> bool:
@@ -83,6 +88,8 @@ class Refusal:
         if (approval := self.approval) is not None and approval.state == "pending":
             expires = grants.format_time(approval.expires)
             content["approval"] = {"id": approval.key, "expires": expires, "retry_after": RETRY_AFTER}
+        if self.resets_at is not None:
+            content["resets_at"] = grants.format_time(self.resets_at)
         if self.errors:
             content["errors"] = [{"path": error.path, "message": error.message} for error in self.errors]
         if self.notice:
@@ -109,13 +116,16 @@ class Admission:
     """The call is admitted, with the options of the tool's source, which are never mixed into the arguments.
 
     ``judgement`` has the observed gate rules that would have denied it. ``approval`` is the one that it needs, to be
-    spent directly before the tool runs. Calls of tools are admitted by :func:`checked` alone.
+    spent directly before the tool runs; ``counts`` and ``brings`` are what is counted, and the labels that its session
+    gets, at the same time. Calls of tools are admitted by :func:`checked` alone.
     """
 
     tool: str
     options: Mapping[str, Any] | None = None
     judgement: gate_rules.Judgement = gate_rules.NOTHING
     approval: call_approvals.Approval | None = None
+    counts: tuple[gate_rules.Count, ...] = ()
+    brings: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +145,7 @@ def admit(
     is_quick: bool = False,
     input_schema: str = "",
     by_host: bool = False,
+    past: gate_rules.Past = gate_rules.UNKNOWN,
     at: datetime | None = None,
     approval: call_approvals.Approval | None = None,
 ) -> Admission | Refusal:
@@ -142,8 +153,8 @@ def admit(
 
     ``input_schema`` is that of the version which is called; by default, of the one that agents have. ``by_host``: the
     program around the model calls, perhaps for an app, so that tools for apps only may be called, too. With
-    ``hide_denied``, denied tools are reported as ``unknown-tool``. ``at``, ``is_quick`` and ``approval`` are as in
-    :func:`checked`.
+    ``hide_denied``, denied tools are reported as ``unknown-tool``. ``past``, ``at``, ``is_quick`` and ``approval`` are
+    as in :func:`checked`.
     """
     context = resolved.context
     stored = context.catalog.tools.get(tool)
@@ -152,7 +163,14 @@ def admit(
     if refusal := not_active(resolved, tool, hide_denied=hide_denied):
         return refusal
     return checked(
-        context, tool, arguments, input_schema=input_schema, at=at, is_quick=is_quick, approval=approval
+        context,
+        tool,
+        arguments,
+        input_schema=input_schema,
+        past=past,
+        at=at,
+        is_quick=is_quick,
+        approval=approval,
     )
 
 
@@ -162,6 +180,7 @@ def checked(
     arguments: Any,
     *,
     input_schema: str = "",
+    past: gate_rules.Past = gate_rules.UNKNOWN,
     at: datetime | None = None,
     is_quick: bool = False,
     approval: call_approvals.Approval | None = None,
@@ -169,9 +188,9 @@ def checked(
     """Admit a call of a tool that its agent has, or refuse it for its arguments: they fit the schema, and no gate rule
     denies them, or asks about them. Every admission of a tool's call is made here.
 
-    ``context`` is what the options are taken from, ``at`` the time by which gate rules have ended (None: none has).
-    With ``is_quick``, raise schema.TooComplexError if that takes long. ``approval``: what people approved for this
-    call answers the rules that it is about, and no others.
+    ``context`` is what the options are taken from, ``past`` what came before the call, ``at`` the time by which gate
+    rules have ended (None: none has). With ``is_quick``, raise schema.TooComplexError if that takes long. ``approval``:
+    what people approved for this call answers the rules that it is about, and no others.
     """
     stored = context.catalog
     arguments = filled(stored, tool, arguments)
@@ -179,19 +198,36 @@ def checked(
     if violations := schema.violations(takes, arguments, is_quick=is_quick):
         return invalid(tool, violations)
     options = resolution.options(context, tool)[0]
-    if not stored.gate_rules:
-        return Admission(tool=tool, options=options)
+    brings = stored.brings.get(tool, _NO_LABELS) if stored.brings else _NO_LABELS
+    if not stored.gate_rules and past.breaker is None:
+        return Admission(tool=tool, options=options, brings=brings)
     judgement = gate_rules.judge(
-        stored, context.agent, tool, arguments, subagent=context.subagent_kind, at=at, is_quick=is_quick
+        stored,
+        context.agent,
+        tool,
+        arguments,
+        subagent=context.subagent_kind,
+        past=past,
+        at=at,
+        is_quick=is_quick,
     )
-    if judgement.denied_by is not None:
+    if (rule := judgement.denied_by) is not None:
+        if rule.more_than is not None:
+            return too_many_calls(tool, rule.more_than, judgement, at)
         return denied_by_rule(tool, judgement)
     if judgement.asked_by:
         answered: Collection[str] = approval.rules if approval is not None else ()
         if not all(rule.key in answered for rule in judgement.asked_by):
             return asked_about(tool, judgement, options)
-        return Admission(tool=tool, options=options, judgement=judgement, approval=approval)
-    return Admission(tool=tool, options=options, judgement=judgement)
+        return Admission(
+            tool=tool,
+            options=options,
+            judgement=judgement,
+            approval=approval,
+            counts=gate_rules.answered(judgement, answered),
+            brings=brings,
+        )
+    return Admission(tool=tool, options=options, judgement=judgement, counts=judgement.counts, brings=brings)
 
 
 def not_active(resolved: budgets.Resolution, key: str, *, hide_denied: bool = False) -> Refusal | None:
@@ -335,6 +371,22 @@ def denied_by_rule(tool: str, judgement: gate_rules.Judgement) -> Refusal:
     reason = rule.reason.strip() if rule is not None else ""
     message = reason or f"A rule denies this call of {tool}. Call it in another way, or go on without it."
     return Refusal(code="denied-by-rule", message=message, judgement=judgement)
+
+
+def too_many_calls(
+    tool: str, limit: call_limits.CallLimit, judgement: gate_rules.Judgement, at: datetime | None
+) -> Refusal:
+    """Return the refusal of a call beyond the limit of a rule, with what was counted and when that begins again."""
+    resets_at = limit.resets(at or datetime(1970, 1, 1, tzinfo=UTC))
+    reason = judgement.denied_by.reason.strip() if judgement.denied_by is not None else ""
+    if limit.of == "identical":
+        times = f"{limit.calls} time{'' if limit.calls == 1 else 's'} {limit.span}"
+        message = f"{tool} was called with exactly these arguments {times} already. Use the answer that you have, or"
+        message += " change the arguments."
+    else:
+        message = f"{tool} was not called: a rule allows {limit.words}."
+    message = f"{reason or message} Calls are counted from zero again at {grants.format_time(resets_at)}."
+    return Refusal(code="quota-reached", message=message, judgement=judgement, resets_at=resets_at)
 
 
 def asked_about(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
-from toolbelt.core import details, keys, schema, toolkit_hooks
+from toolbelt.core import call_limits, details, keys, schema, toolkit_hooks
 
 _Parameters = ParamSpec("_Parameters")
 _Value = TypeVar("_Value")
@@ -149,6 +149,7 @@ class Tool:
     ``varies``: unused connections listed different descriptions, of which agents keep the approved one.
     ``keep_description``: they keep it in any case, because an operator decided so.
     ``recorded_fields`` are the paths of the arguments that records of calls keep (:mod:`toolbelt.core.chosen_fields`).
+    ``brings`` are the labels that a call of it leaves in its session (docs/semantics.md: Labels).
     """
 
     key: str
@@ -178,6 +179,7 @@ class Tool:
     varies: bool = False
     keep_description: bool = False
     recorded_fields: tuple[str, ...] = ()
+    brings: tuple[str, ...] = ()
 
 
 def schema_problem(kind: Kind, input_schema: str, output_schema: str = "") -> str:
@@ -213,7 +215,7 @@ class Toolkit:
     """A named bundle of tools with one switch, policy text and triggers; members are in order.
 
     ``plugin`` is the plugin whose code owns the toolkit (see :mod:`toolbelt.core.toolkit_hooks`); empty if operators
-    own it.
+    own it. ``brings`` are labels that a call of any member leaves in its session.
     """
 
     key: str
@@ -228,6 +230,7 @@ class Toolkit:
     examples: str = ""
     blocked: bool = False
     block_ends: datetime | None = None
+    brings: tuple[str, ...] = ()
 
     def in_order(self, tools: Iterable[str]) -> tuple[str, ...]:
         """Return those of the tools that are members, in the members' order."""
@@ -284,10 +287,11 @@ class GateRule:
     It concerns the calls of any of ``agents``, agents of ``kinds`` and agents in ``sub_apps`` (none: of everyone), of
     any of ``tools`` (keys, or the beginnings of keys with ``*``) and of the tools with one of the ``toolkits``,
     ``plugins`` and ``risks`` (none: of every tool). ``when`` and ``unless`` are conditions as JSON
-    (:mod:`toolbelt.core.conditions`); empty: none. ``reason`` is for the model. ``announce``: a refusal also names the
-    rule. ``observed``: what the rule would do is recorded, and not done. ``ends``: from when on it has no effect. A
-    rule that asks needs ``approvals`` by as many people, and waits ``expires`` seconds for them (0: as the setting
-    says).
+    (:mod:`toolbelt.core.conditions`); empty: none. It applies in sessions that have all of ``labels``, and in those
+    that lack one of ``without``; and to calls beyond the limit ``more_than``. ``reason`` is for the model.
+    ``announce``: a refusal also names the rule. ``observed``: what the rule would do is recorded, and not done.
+    ``ends``: from when on it has no effect. A rule that asks needs ``approvals`` by as many people, and waits
+    ``expires`` seconds for them (0: as the setting says).
     """
 
     key: str
@@ -301,6 +305,9 @@ class GateRule:
     risks: tuple[DeniedRisk, ...] = ()
     when: str = ""
     unless: str = ""
+    labels: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    more_than: call_limits.CallLimit | None = None
     reason: str = ""
     announce: bool = False
     observed: bool = False
@@ -368,9 +375,10 @@ class Catalog:
     has: prompts, resources and so on, and tools for apps only. ``derived`` keeps what functions with :func:`derived`
     computed from this catalog (loadout views, definitions, policy sections). ``code`` holds the hooks of toolkits in
     code; use :meth:`hooks`. ``purges`` are the numbers of the latest purges, by what must leave every conversation:
-    ``tool fetch``, ``toolkit kb``. ``count_tokens`` counts the tokens of a policy text or a search result; without it,
-    policies cost nothing. ``block_ends`` are the times at which blocks end, the first first. Because the core has no
-    clock, ended blocks stay here until :meth:`as_of` is called with a time.
+    ``tool fetch``, ``toolkit kb``. ``brings`` are the labels of the tools that bring some, by key. ``count_tokens``
+    counts the tokens of a policy text or a search result; without it, policies cost nothing. ``block_ends`` are the
+    times at which blocks end, the first first. Because the core has no clock, ended blocks stay here until
+    :meth:`as_of` is called with a time.
     """
 
     number: int
@@ -393,6 +401,7 @@ class Catalog:
     with_options: frozenset[str]
     with_own_policy: frozenset[str]
     with_invalid_schema: frozenset[str]
+    brings: Mapping[str, frozenset[str]] = field(default_factory=dict)
     block_ends: tuple[datetime, ...] = ()
     code: toolkit_hooks.HooksByToolkit = field(default_factory=dict)
     purges: Mapping[str, int] = field(default_factory=dict)
@@ -556,11 +565,21 @@ def compile_(
             t.key for t in tool_by_key.values() if t.policy.strip() and t.key not in kits_of
         ),
         with_invalid_schema=frozenset(tool.key for tool in tool_by_key.values() if tool.schema_problem),
+        brings=_brings(tool_by_key, toolkit_by_key),
         block_ends=_block_ends(plugin_by_name, tool_by_key, toolkit_by_key),
         code={} if code is None else code,
         purges={} if purges is None else purges,
         count_tokens=count_tokens,
     )
+
+
+def _brings(tools: Mapping[str, Tool], toolkits: Mapping[str, Toolkit]) -> Mapping[str, frozenset[str]]:
+    """Return the labels that calls of tools bring: their own, and those of all toolkits that have them."""
+    brings = {tool.key: frozenset(tool.brings) for tool in tools.values() if tool.brings}
+    for toolkit in toolkits.values():
+        for member in toolkit.members if toolkit.brings else ():
+            brings[member.tool] = brings.get(member.tool, frozenset()).union(toolkit.brings)
+    return brings
 
 
 def _block_ends(*blockable: Mapping[str, Plugin | Tool | Toolkit]) -> tuple[datetime, ...]:

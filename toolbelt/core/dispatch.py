@@ -14,6 +14,7 @@ from typing import Any
 from toolbelt.core import (
     admitting,
     call_approvals,
+    gate_rules,
     meta_tools,
     rules,
     schema,
@@ -43,19 +44,24 @@ def admit(
     arguments: Any,
     *,
     hide_denied: bool = False,
+    past: gate_rules.Past = gate_rules.UNKNOWN,
     at: datetime | None = None,
     approval: call_approvals.Approval | None = None,
 ) -> admitting.Admission | admitting.Refusal:
-    """Admit or refuse the call of a tool that was passed to ``call_tool``; ``at`` is the time of the call."""
+    """Admit or refuse the call of a tool that was passed to ``call_tool``; ``at`` is the time of the call, and ``past``
+    what came before it.
+    """
     stored = resolved.context.catalog
     if (
         tool not in stored.tools
         or tool in stored.non_tools
         or (decision := resolved.decision(tool)).state != "discoverable"
     ):
-        return admitting.admit(resolved, tool, arguments, hide_denied=hide_denied, at=at, approval=approval)
+        return admitting.admit(
+            resolved, tool, arguments, hide_denied=hide_denied, past=past, at=at, approval=approval
+        )
     context = resolved.context if decision.code == "budget" else _loaded(snapshot, decision)
-    return admitting.checked(context, tool, arguments, at=at, approval=approval)
+    return admitting.checked(context, tool, arguments, past=past, at=at, approval=approval)
 
 
 def parse_call(

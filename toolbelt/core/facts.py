@@ -40,7 +40,7 @@ TEXTS = LISTED_FIELDS - {"kind", "upstream_name"}
 # What a review decides of a tool, and the texts of the version that was approved.
 REVIEWED_FIELDS = frozenset({"seen", "approved", "details_approved", "approved_version"})
 # What operators decide of a toolkit in code; everything else belongs to the code.
-DECIDED_OF_CODE_TOOLKITS = frozenset({"key", "plugin", "blocked", "block_ends"})
+DECIDED_OF_CODE_TOOLKITS = frozenset({"key", "plugin", "blocked", "block_ends", "brings"})
 _TEXTS_OF_CODE_PLUGINS = frozenset({"title", "description"})
 _APPEAR, _UPDATE = "appear", "update"
 ACTIONS = frozenset(

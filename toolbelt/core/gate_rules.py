@@ -8,12 +8,13 @@ denies or asks applies then, one that allows does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from toolbelt.core import agents, catalog, conditions, loadouts, risks
+from toolbelt.core import agents, call_limits, catalog, conditions, loadouts, risks
 
 MAX_RULES = 200
 # Applies; does not; depends on arguments that were not given; cannot be found out.
@@ -21,15 +22,47 @@ Answer = Literal["applies", "does not apply", "depends", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """A count that a call belongs to, by the rule and whose calls it counts. If ``is_limited``, the call may only run
+    while fewer calls were counted than the rule says.
+    """
+
+    rule: catalog.GateRule
+    limit: call_limits.CallLimit
+    subject: str
+    is_limited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Past:
+    """What came before a call, for the rules that read it.
+
+    ``labels`` are those of its session (None: it has none). ``count`` returns how many calls were counted, and
+    ``identity`` a digest of the arguments (empty: there is none); both may raise conditions.TooComplexError if the
+    judgement has to be quick. ``session`` is whose calls count as those of one session. ``breaker`` is the rule on
+    identical calls that applies where no other one does. ``is_judged``: the call was judged before and counts already,
+    so that rules about the past are left out.
+    """
+
+    labels: frozenset[str] | None = None
+    count: Callable[[Count], int | None] = lambda count: None
+    identity: Callable[[Mapping[str, Any]], str] = lambda arguments: ""
+    session: str = ""
+    breaker: catalog.GateRule | None = None
+    is_judged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """What the gate rules say about a call: the rule that denies it, or those that ask about it, or the one that waives
-    them; and the observed rules that would.
+    them; and the observed rules that would. ``counts`` are those that the call belongs to, if it runs.
     """
 
     denied_by: catalog.GateRule | None = None
     asked_by: tuple[catalog.GateRule, ...] = ()
     waived_by: catalog.GateRule | None = None
     would: tuple[str, ...] = ()
+    counts: tuple[Count, ...] = ()
 
     @property
     def decided_by(self) -> str:
@@ -46,6 +79,8 @@ class Step:
     answer: Answer
     depends_on: tuple[str, ...] = ()
     has_ended: bool = False
+    # How many calls were counted of its limit, if that is known.
+    counted: int | None = None
 
     @property
     def words(self) -> str:
@@ -59,10 +94,14 @@ class Step:
         if self.answer == "unknown":
             outcome = "does not apply" if self.rule.effect == "allow" else "applies"
             return f"cannot be known for these arguments, so it {outcome}"
+        if self.counted is not None and self.rule.more_than is not None:
+            return f"{self.answer}: {self.counted} of {self.rule.more_than.calls} calls were made"
         return self.answer
 
 
 NOTHING = Judgement()
+# Of a call about which nothing is known, and of one that is judged by its arguments alone.
+UNKNOWN, JUDGED = Past(), Past(is_judged=True)
 _VERBS: Mapping[catalog.Effect, str] = {"deny": "denies", "ask": "asks", "allow": "allows"}
 
 
@@ -73,19 +112,26 @@ def judge(
     arguments: Mapping[str, Any],
     *,
     subagent: str = "",
+    past: Past = UNKNOWN,
     at: datetime | None = None,
     is_quick: bool = False,
 ) -> Judgement:
     """Return what the gate rules say about a call with these arguments, which are those that the tool gets.
 
-    ``at`` is the time, by which rules have ended; None: none has. With ``is_quick``, raise conditions.TooComplexError
-    if that takes long.
+    ``past`` is what came before it; ``at`` is the time, by which rules have ended; None: none has. With ``is_quick``,
+    raise conditions.TooComplexError if that takes long.
     """
-    if not stored.gate_rules or not (rules := of_tool(stored, tool)):
+    rules = of_tool(stored, tool) if stored.gate_rules else ()
+    if past.breaker is not None and not any(
+        _replaces_breaker(stored, rule, agent, subagent, at) for rule in rules
+    ):
+        rules = (past.breaker, *rules)
+    if not rules:
         return NOTHING
     evaluation = conditions.Evaluation(arguments, is_quick=is_quick)
     in_force: dict[catalog.Effect, list[catalog.GateRule]] = {effect: [] for effect in catalog.EFFECTS}
     observed: dict[catalog.Effect, list[str]] = {effect: [] for effect in catalog.EFFECTS}
+    counts: list[Count] = []
     # Those that deny come first, and those that allow last.
     for rule in rules:
         effect = rule.effect
@@ -93,8 +139,14 @@ def judge(
         is_needless = effect == "allow" and not (in_force["ask"] or observed["ask"])
         if is_decided or is_needless or has_ended(rule, at) or not concerns(stored, rule, agent, subagent):
             continue
-        if not _applies(rule, evaluation):
+        if not (_applies(rule, evaluation) and _applies_after(rule, past)):
             continue
+        if (limit := rule.more_than) is not None:
+            count = _count(rule, limit, agent, tool, arguments, past)
+            if count is not None:
+                counts.append(count)
+            if not _is_reached(count, rule, past):
+                continue
         if rule.observed:
             observed[effect].append(rule.key)
         else:
@@ -106,11 +158,90 @@ def judge(
     would = tuple(key for keys in observed.values() for key in keys)
     if in_force["deny"]:
         return Judgement(denied_by=in_force["deny"][0], would=would)
-    if not (asks or would):
+    if not (asks or would or counts):
         return NOTHING
     if allows:
-        return Judgement(waived_by=allows[0] if asks else None, would=would)
-    return Judgement(asked_by=tuple(asks), would=would)
+        return Judgement(waived_by=allows[0] if asks else None, would=would, counts=_due(counts, asks))
+    return Judgement(asked_by=tuple(asks), would=would, counts=tuple(counts))
+
+
+def answered(judgement: Judgement, rules: Iterable[str]) -> tuple[Count, ...]:
+    """Return the counts that a call belongs to after people have approved it: these rules do not limit it."""
+    keys = set(rules)
+    return _due(judgement.counts, [rule for rule in judgement.asked_by if rule.key in keys])
+
+
+def _due(counts: Iterable[Count], answered: Iterable[catalog.GateRule]) -> tuple[Count, ...]:
+    keys = {rule.key for rule in answered}
+    return tuple(
+        dataclasses.replace(count, is_limited=False) if count.rule.key in keys else count for count in counts
+    )
+
+
+def _applies_after(rule: catalog.GateRule, past: Past) -> bool:
+    """Return whether a rule applies after what came before the call."""
+    if not (rule.labels or rule.without or rule.more_than):
+        return True
+    if past.is_judged:
+        return False
+    if not (rule.labels or rule.without):
+        return True
+    if past.labels is None:
+        # Without a session, no one knows what it touched.
+        return rule.effect != "allow"
+    return past.labels.issuperset(rule.labels) and not (rule.without and past.labels.issuperset(rule.without))
+
+
+def _count(
+    rule: catalog.GateRule,
+    limit: call_limits.CallLimit,
+    agent: agents.Agent,
+    tool: str,
+    arguments: Mapping[str, Any],
+    past: Past,
+) -> Count | None:
+    """Return the count of a rule that a call belongs to; None if its arguments have no digest."""
+    match limit.of:
+        case "agent":
+            subject = agent.key
+        case "session":
+            subject = f"{agent.key} {past.session}".rstrip()
+        case "tool":
+            subject = tool
+        case "identical":
+            identity = past.identity(arguments)
+            if not identity:
+                return None
+            subject = f"{agent.key} {tool} {identity}"
+        case _:
+            subject = ""
+    return Count(rule=rule, limit=limit, subject=subject, is_limited=not rule.observed)
+
+
+def _is_reached(count: Count | None, rule: catalog.GateRule, past: Past) -> bool:
+    """Return whether no more calls may be counted; also if that is unknown, but of identical calls by default."""
+    counted = None if count is None else past.count(count)
+    if counted is None:
+        return rule.effect != "allow" and rule is not past.breaker
+    return count is not None and counted >= count.limit.calls
+
+
+def breaker(calls: int, per: str) -> catalog.GateRule:
+    """Return the rule on identical calls of a session that applies where no other one does."""
+    limit = call_limits.CallLimit(calls=calls, per=per, of="identical")
+    return catalog.GateRule(key="identical-calls", effect="deny", more_than=limit)
+
+
+def _replaces_breaker(
+    stored: catalog.Catalog, rule: catalog.GateRule, agent: agents.Agent, subagent: str, at: datetime | None
+) -> bool:
+    return (
+        rule.more_than is not None
+        and rule.more_than.of == "identical"
+        and rule.effect == "deny"
+        and not (rule.observed or has_ended(rule, at))
+        and concerns(stored, rule, agent, subagent)
+    )
 
 
 def _applies(rule: catalog.GateRule, evaluation: conditions.Evaluation) -> bool:
@@ -134,19 +265,27 @@ def explain(
     arguments: Mapping[str, Any] | None = None,
     *,
     subagent: str = "",
+    past: Past = UNKNOWN,
     at: datetime | None = None,
 ) -> tuple[Step, ...]:
     """Return a step for each gate rule that concerns calls of this tool by this agent, with what it answers to these
-    arguments; without arguments, what it depends on.
+    arguments after this past; without arguments or a session, what it depends on.
     """
     return tuple(
-        _step(rule, arguments, at)
+        _step(rule, agent, tool, arguments, past, at)
         for rule in of_tool(stored, tool)
         if concerns(stored, rule, agent, subagent)
     )
 
 
-def _step(rule: catalog.GateRule, arguments: Mapping[str, Any] | None, at: datetime | None) -> Step:
+def _step(
+    rule: catalog.GateRule,
+    agent: agents.Agent,
+    tool: str,
+    arguments: Mapping[str, Any] | None,
+    past: Past,
+    at: datetime | None,
+) -> Step:
     depends_on = fields(rule)
     if has_ended(rule, at):
         return Step(rule=rule, answer="does not apply", depends_on=depends_on, has_ended=True)
@@ -157,7 +296,23 @@ def _step(rule: catalog.GateRule, arguments: Mapping[str, Any] | None, at: datet
         answer = "depends"
     else:
         answer = _answer(rule, arguments)
-    return Step(rule=rule, answer=answer, depends_on=depends_on)
+    if rule.labels or rule.without:
+        depends_on = (*depends_on, "the session's labels")
+        if answer != "does not apply" and past.labels is None:
+            answer = "depends" if arguments is None else "unknown"
+        elif answer != "does not apply" and not _applies_after(rule, past):
+            answer = "does not apply"
+    counted = None
+    if rule.more_than is not None:
+        depends_on = (*depends_on, "the number of calls")
+        needs_arguments = rule.more_than.of == "identical" and arguments is None
+        count = None if needs_arguments else _count(rule, rule.more_than, agent, tool, arguments or {}, past)
+        counted = past.count(count) if count is not None else None
+        if counted is None:
+            answer = "depends" if answer == "applies" else answer
+        elif counted < rule.more_than.calls:
+            answer = "does not apply"
+    return Step(rule=rule, answer=answer, depends_on=depends_on, counted=counted)
 
 
 def _answer(rule: catalog.GateRule, arguments: Mapping[str, Any]) -> Answer:
@@ -256,4 +411,10 @@ def in_words(rule: catalog.GateRule) -> str:
         text += f" when {conditions.in_words(rule.when)}"
     if rule.unless:
         text += f" unless {conditions.in_words(rule.unless)}"
+    if rule.labels:
+        text += f", once the session has {' and '.join(rule.labels)}"
+    if rule.without:
+        text += f", until the session has {' and '.join(rule.without)}"
+    if rule.more_than is not None:
+        text += f", beyond {rule.more_than.words}"
     return text

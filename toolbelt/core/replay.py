@@ -8,13 +8,15 @@ configuration is :class:`Unproven`, and is never guessed; under today's, the rec
 from __future__ import annotations
 
 import functools
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from toolbelt.core import (
     agents,
+    call_limits,
     catalog,
     conditions,
     declared_versions,
@@ -34,11 +36,12 @@ from toolbelt.core.rules import budgets, reasons, resolution
 Kind = Literal["runs", "load", "ask", "refused", "unknown"]
 KINDS: tuple[Kind, ...] = ("refused", "load", "ask", "runs")
 # Why a call cannot be decided again.
-Reason = Literal["no-facts", "agent-gone", "arguments-not-recorded"]
+Reason = Literal["no-facts", "agent-gone", "arguments-not-recorded", "past-not-recorded"]
 REASONS: Mapping[Reason, str] = {
     "no-facts": "recorded without what decided on them",
     "agent-gone": "of agents that no longer exist",
     "arguments-not-recorded": "whose arguments decide, and are not recorded",
+    "past-not-recorded": "about which the calls before them decide",
 }
 # The outcomes of calls that ran.
 RAN = frozenset({"ok", "tool-failed", "timed-out", "cancelled", "admitted", "unreported"})
@@ -211,14 +214,39 @@ class Judge:
         missing = tuple(name for name in needed if name not in known)
         if not is_complete and (missing or not all(map(_reads_only_its_fields, concerned))):
             return Verdict("unknown", "arguments-not-recorded", basis=(missing, concerned))
+        verdicts = {self._judged(facts, agent, known, past) for past in self._pasts(facts, concerned)}
+        if len(verdicts) > 1:
+            return Verdict("unknown", "past-not-recorded", basis=((), concerned))
+        return verdicts.pop()
+
+    def _judged(
+        self, facts: Facts, agent: agents.Agent, known: Mapping[str, Any], past: gate_rules.Past
+    ) -> Verdict | None:
         judgement = gate_rules.judge(
-            self.catalog, agent, facts.tool, known, subagent=facts.subagent or "", at=self._at
+            self.catalog, agent, facts.tool, known, subagent=facts.subagent or "", past=past, at=self._at
         )
         if judgement.denied_by is not None:
             return Verdict("refused", "denied-by-rule", f"rule {judgement.denied_by.key} denies it")
         if judgement.asked_by:
             return Verdict("ask", "approval-pending", f"rule {judgement.asked_by[0].key} asks")
         return None
+
+    def _pasts(self, facts: Facts, rules: tuple[catalog.GateRule, ...]) -> Iterator[gate_rules.Past]:
+        """Yield what may have come before a call. How many calls did, and what they would have brought to its session
+        in this configuration, is not recorded: nothing, or everything.
+        """
+        had: frozenset[str] | None = None
+        if facts.has_session:
+            state = json.loads(facts.state) if facts.state else {}
+            had = frozenset(state.get("labels", ()))
+        labels = [had]
+        if had is not None and any(rule.labels or rule.without for rule in rules):
+            labels.append(had.union(*self.catalog.brings.values()))
+        counted = [0, call_limits.MAX_CALLS] if any(rule.more_than for rule in rules) else [0]
+        for known, number in itertools.product(labels, counted):
+            yield gate_rules.Past(
+                labels=known, count=lambda _, number=number: number, identity=lambda _: "unknown"
+            )
 
 
 def compare(today: Judge, changed: Judge, facts: Facts) -> Difference | Unproven | None:
@@ -231,7 +259,10 @@ def compare(today: Judge, changed: Judge, facts: Facts) -> Difference | Unproven
     if before.kind == after.kind and before.basis == after.basis:
         return None
     if after.kind == "unknown":
-        return Unproven("arguments-not-recorded", after.basis[0])
+        reason: Reason = (
+            "past-not-recorded" if after.code == "past-not-recorded" else "arguments-not-recorded"
+        )
+        return Unproven(reason, after.basis[0])
     if before.kind == "unknown":
         before = Verdict("runs" if facts.outcome in RAN else "refused", facts.outcome)
     # A call that does not run anyway is refused in other words.
@@ -240,7 +271,8 @@ def compare(today: Judge, changed: Judge, facts: Facts) -> Difference | Unproven
 
 
 def _always_denies(rule: catalog.GateRule) -> bool:
-    return rule.effect == "deny" and not (rule.when or rule.unless)
+    is_conditional = rule.when or rule.unless or rule.labels or rule.without or rule.more_than
+    return rule.effect == "deny" and not is_conditional
 
 
 def _reads_only_its_fields(rule: catalog.GateRule) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -24,9 +25,11 @@ from toolbelt.core import (
     declared_versions,
     errors,
     expectations,
+    gate_rules,
     meta_tools,
     request_key,
     scenario_format,
+    schema,
     sessions,
     surface,
     tool_versions,
@@ -91,6 +94,8 @@ class CoreWorld:
         self._sessions: dict[tuple[str, str], sessions.Session] = {}
         # By what they are for, the one that was asked last at the end.
         self._approvals: dict[str, call_approvals.Approval] = {}
+        # What rules counted, by the rule, whose calls, and when they are counted again.
+        self._counts: Counter[tuple[str, str, datetime]] = Counter()
         self._now: datetime | None = None
 
     @contextlib.contextmanager
@@ -107,6 +112,7 @@ class CoreWorld:
         self._document = copy.deepcopy(dict(belt))
         self._belt = self._read(lenient)
         self._sessions, self._approvals = {}, {}
+        self._counts.clear()
 
     def edit(self, entries: Mapping[str, list[dict[str, Any]]], *, lenient: bool) -> None:
         """Merge each entry into the existing entry with the same key or name.
@@ -132,16 +138,40 @@ class CoreWorld:
         snapshot = self._snapshot(key)
         resolved = budgets.resolve(snapshot)
         if tool not in meta_tools.DEFINITIONS:
-            answer = admitting.admit(resolved, tool, arguments, at=self._now)
+            answer = admitting.admit(resolved, tool, arguments, past=self._past(key, tool), at=self._now)
             if isinstance(answer, admitting.Refusal) and answer.code == admitting.PENDING:
                 answer = self._asked(snapshot, key, tool, arguments, answer)
-            return answer.document() if isinstance(answer, admitting.Refusal) else {"is_error": False}
+            if isinstance(answer, admitting.Refusal):
+                return answer.document()
+            self._note(key, tool, answer)
+            return {"is_error": False}
         meta_answer = admitting.meta(resolved, snapshot, tool, arguments)
         if isinstance(meta_answer, admitting.Refusal):
             return meta_answer.document()
         if meta_answer.session is not None and key.session is not None:
             self._sessions[key.agent, key.session] = meta_answer.session
         return {"is_error": False, **meta_answer.content}
+
+    def _past(self, key: request_key.RequestKey, tool: str) -> gate_rules.Past:
+        """Return what came before a call."""
+        session = self._sessions.get((key.agent, key.session)) if key.session is not None else None
+        return gate_rules.Past(
+            labels=None if key.session is None else sessions.label_names(session),
+            count=lambda count: self._counts[self._counted(count)],
+            identity=lambda arguments: schema.comparable([key.session, key.subagent, tool, arguments]),
+            session=key.session or "",
+        )
+
+    def _counted(self, count: gate_rules.Count) -> tuple[str, str, datetime]:
+        return count.rule.key, count.subject, count.limit.resets(self._now or _LONG_AGO)
+
+    def _note(self, key: request_key.RequestKey, tool: str, admission: admitting.Admission) -> None:
+        """Count a call that runs, and label its session."""
+        self._counts.update(map(self._counted, admission.counts))
+        if key.session is not None and admission.brings:
+            session = self._sessions.get((key.agent, key.session)) or sessions.Session(key=key.session)
+            labeled = sessions.with_labels(session, admission.brings, tool)
+            self._sessions[key.agent, key.session] = labeled or session
 
     def decide(self, agent: str, tool: str, by: str, note: str | None) -> None:
         """Approve the call of this agent and tool that was asked about last; with a note, reject it."""
@@ -177,7 +207,12 @@ class CoreWorld:
             case "run", call_approvals.Approval():
                 self._approvals[binding] = call_approvals.moved(found, "spent", spent=now)
                 return admitting.admit(
-                    budgets.resolve(snapshot), tool, arguments, at=self._now, approval=found
+                    budgets.resolve(snapshot),
+                    tool,
+                    arguments,
+                    past=self._past(key, tool),
+                    at=self._now,
+                    approval=found,
                 )
             case "rejected", call_approvals.Approval():
                 return admitting.rejected(found, judgement)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,6 +24,8 @@ from toolbelt.core import keys, schema
 Kind = Literal["toolkit", "plugin", "tool"]
 
 MAX_ID_LENGTH = 200
+MAX_LABEL_LENGTH = 64
+_LABEL = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +46,25 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What a session has touched, for gate rules: a call of ``tool`` brought it first, at ``at`` (for people)."""
+
+    name: str
+    tool: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One conversation of one agent. ``loadout`` replaces the agent's; ``by_agent``: the agent's own token chose it."""
+    """One conversation of one agent. ``loadout`` replaces the agent's; ``by_agent``: the agent's own token chose it.
+    ``labels`` stay until an operator clears them, whatever the agent does.
+    """
 
     key: str
     loadout: str = ""
     by_agent: bool = False
     changes: tuple[Change, ...] = ()
+    labels: tuple[Label, ...] = ()
 
 
 # A conversation that has loaded nothing yet.
@@ -61,6 +76,32 @@ def id_problem(text: str) -> str | None:
     if 0 < len(text) <= MAX_ID_LENGTH and text.isprintable():
         return None
     return f"an id is 1 to {MAX_ID_LENGTH} characters, none of them a control character."
+
+
+def label_problem(name: str) -> str | None:
+    """Return why this is not the name of a label, or None."""
+    if len(name) <= MAX_LABEL_LENGTH and _LABEL.fullmatch(name):
+        return None
+    return (
+        f"{name[:MAX_LABEL_LENGTH]!r} is not a label: write up to {MAX_LABEL_LENGTH} small letters, digits, -, _ and .,"
+        " such as private."
+    )
+
+
+def label_names(session: Session | None) -> frozenset[str]:
+    """Return the names of the labels that a session has."""
+    if session is None or not session.labels:
+        return frozenset()
+    return frozenset(label.name for label in session.labels)
+
+
+def with_labels(session: Session, names: Iterable[str], tool: str, at: str = "") -> Session | None:
+    """Return the session after a call of ``tool`` brought these labels; None if it has them all."""
+    missing = sorted(set(names) - label_names(session))
+    if not missing:
+        return None
+    new = tuple(Label(name=name, tool=tool, at=at) for name in missing)
+    return dataclasses.replace(session, labels=(*session.labels, *new))
 
 
 def with_change(
@@ -116,11 +157,12 @@ def state(session: Session | None, request_id: str | None) -> str:
     """Return what decides about tools in this request of a session, as JSON; empty if nothing was loaded or chosen.
 
     It has the loadout, whether the agent chose it, and the kind and the name of everything that is loaded, the oldest
-    load first.
+    load first; and the labels that gate rules read, if there are any.
     """
-    if session is None or not (session.loadout or session.changes):
+    if session is None or not (session.loadout or session.changes or session.labels):
         return ""
-    return _written(session.loadout, session.by_agent, load_order(session, request_id))
+    labels = tuple(sorted(label_names(session)))
+    return _written(session.loadout, session.by_agent, load_order(session, request_id), labels)
 
 
 def with_state(document: Mapping[str, Any]) -> Session:
@@ -130,14 +172,18 @@ def with_state(document: Mapping[str, Any]) -> Session:
         loadout=document["loadout"],
         by_agent=document["by_agent"],
         changes=tuple(Change(kind=kind, name=name, on=True) for kind, name in document["loaded"]),
+        labels=tuple(Label(name=name) for name in document.get("labels", ())),
     )
 
 
 @functools.lru_cache(maxsize=1024)
-def _written(loadout: str, by_agent: bool, loaded: tuple[tuple[Kind, str], ...]) -> str:
-    if not (loadout or loaded):
+def _written(
+    loadout: str, by_agent: bool, loaded: tuple[tuple[Kind, str], ...], labels: tuple[str, ...]
+) -> str:
+    if not (loadout or loaded or labels):
         return ""
-    return schema.canonical({"by_agent": by_agent, "loaded": loaded, "loadout": loadout})
+    state = {"by_agent": by_agent, "loaded": loaded, "loadout": loadout}
+    return schema.canonical({**state, "labels": labels} if labels else state)
 
 
 def in_allowed_order(

@@ -26,7 +26,7 @@ from toolbelt.models.client_connections import ClientConnection, SignInAttempt
 from toolbelt.models.context_use import ContextUse
 from toolbelt.models.conversations import Start, Told
 from toolbelt.models.first_lists import FirstList
-from toolbelt.models.gate_rules import GateRule
+from toolbelt.models.gate_rules import CallCount, GateRule
 from toolbelt.models.learned_words import LearnedWords
 from toolbelt.models.listings import Listing
 from toolbelt.models.log_levels import LogLevel
@@ -51,6 +51,7 @@ __all__ = [
     "AppliedBelt",
     "Approval",
     "AuditEntry",
+    "CallCount",
     "CallRecord",
     "Cancellation",
     "Category",

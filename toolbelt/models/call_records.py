@@ -21,6 +21,7 @@ OUTCOMES = (
     "tool-unavailable",
     "invalid-arguments",
     "denied-by-rule",
+    "quota-reached",
     "approval-pending",
     "approval-rejected",
     "approval-expired",

@@ -284,6 +284,13 @@ class Tool(naming.Named):
         blank=True,
         help_text="The arguments that records of calls keep, by their paths, such as amount or to.domain.",
     )
+    brings = fields.JSONText(
+        shape="array",
+        default=list,
+        db_default=models.Value("[]"),
+        blank=True,
+        help_text="The labels that a call of it leaves in its session, for rules: private, untrusted.",
+    )
 
     class Meta:
         ordering = ["key"]
@@ -342,6 +349,13 @@ class Toolkit(naming.Named):
         default=False, help_text="The emergency stop: blocks all of its tools for all agents immediately."
     )
     block_ends = models.DateTimeField(null=True, blank=True, help_text=BLOCK_ENDS)
+    brings = fields.JSONText(
+        shape="array",
+        default=list,
+        db_default=models.Value("[]"),
+        blank=True,
+        help_text="The labels that a call of any of its tools leaves in its session, for rules: private, untrusted.",
+    )
     position = models.PositiveIntegerField(default=0, help_text=POSITION)
 
     class Meta:

@@ -49,6 +49,27 @@ class GateRule(naming.Named):
         shape="object",
         help_text="The condition on the arguments under which it does not apply.",
     )
+    # Processes of the previous version insert rows without these columns during a rolling upgrade.
+    labels = fields.JSONText(
+        default=list,
+        db_default=models.Value("[]"),
+        blank=True,
+        shape="array",
+        help_text="It applies only in sessions that have all of these labels.",
+    )
+    without = fields.JSONText(
+        default=list,
+        db_default=models.Value("[]"),
+        blank=True,
+        shape="array",
+        help_text="It applies only in sessions that lack one of these labels.",
+    )
+    more_than = fields.JSONText(
+        null=True,
+        blank=True,
+        shape="object",
+        help_text='It applies only to further calls than these: {"calls": 20, "per": "hour", "of": "agent"}.',
+    )
     reason = models.TextField(blank=True, help_text="What the model reads if its call is refused.")
     announce = models.BooleanField(default=False, help_text="Whether a refusal also names the rule.")
     observed = models.BooleanField(
@@ -72,3 +93,24 @@ class GateRule(naming.Named):
             naming.unique_in_any_case("gate_rule", "key"),
             naming.one_of("gate_rule", "effect", catalog.EFFECTS),
         ]
+
+
+class CallCount(models.Model):
+    """How many calls a rule has counted of one agent, session or tool since its time began. It names the rule by text,
+    because the limit on identical calls has none.
+    """
+
+    rule = models.CharField(max_length=64, help_text="The key of the rule.")
+    subject = models.CharField(max_length=400, blank=True, help_text="Whose calls are counted. Empty: all.")
+    resets = models.DateTimeField(help_text="When calls are counted again.")
+    calls = models.PositiveIntegerField(default=0, help_text="How many calls were counted.")
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["rule", "subject", "resets"], name="call_count_once"),
+        ]
+        indexes = [models.Index(fields=["resets"], name="call_count_oldest")]
+
+    def __str__(self) -> str:
+        return f"{self.rule} {self.subject}".rstrip()

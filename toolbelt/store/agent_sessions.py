@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -51,6 +52,13 @@ def change(
             # The row was only created for the lock.
             row.delete()
     return answer
+
+
+def bring(agent: str, key: str, names: Collection[str], tool: str) -> None:
+    """Add labels that a call of ``tool`` brings to a session of an agent, in the current transaction."""
+    agent_id = models.Agent.objects.values_list("pk", flat=True).get(key=agent)
+    at = clock.now().isoformat(timespec="seconds")
+    change(agent_id, key, lambda session: (None, sessions.with_labels(session, names, tool, at)))
 
 
 def page(
@@ -115,9 +123,14 @@ def find(agent_id: int, key: str) -> StoredSession | None:
 
 
 def forget(
-    agent_id: int, key: str, check: Callable[[sessions.Session], None] = lambda session: None
+    agent_id: int,
+    key: str,
+    check: Callable[[sessions.Session], None] = lambda session: None,
+    *,
+    keep_labels: bool = False,
 ) -> StoredSession | None:
-    """Delete a session and return it; None if nothing was stored for it.
+    """Delete a session and return it; None if nothing was stored for it. With ``keep_labels``, one that has labels is
+    stored without anything else.
 
     ``check`` is called with the session under the lock of its row; if it raises, the session is kept.
     """
@@ -128,7 +141,12 @@ def forget(
             return None
         deleted = _stored(row)
         check(deleted.session)
-        row.delete()
+        if keep_labels and deleted.session.labels:
+            kept = sessions.Session(key=key, labels=deleted.session.labels)
+            row.loadout, row.state, row.changed = "", state(kept), clock.now()
+            row.save()
+        else:
+            row.delete()
     return deleted
 
 
@@ -148,12 +166,15 @@ def value(key: str, loadout: str, stored_state: str | Mapping[str, Any]) -> sess
     """Return the session of a row; invalid parts of its state are skipped."""
     document = json.loads(stored_state) if isinstance(stored_state, str) else stored_state
     changes = document.get("changes") if isinstance(document, Mapping) else None
+    labels = document.get("labels") if isinstance(document, Mapping) else None
+    labels_ = (_label(label) for label in labels) if isinstance(labels, list) else ()
     changes_ = (_change(change) for change in changes) if isinstance(changes, list) else ()
     return sessions.Session(
         key=key,
         loadout=loadout,
         by_agent=isinstance(document, Mapping) and document.get("by_agent") is True,
         changes=tuple(change for change in changes_ if change is not None),
+        labels=tuple(label for label in labels_ if label is not None),
     )
 
 
@@ -172,7 +193,20 @@ def state(session: sessions.Session) -> dict[str, Any]:
             }
             for change in session.changes
         ],
+        **({"labels": [dataclasses.asdict(label) for label in session.labels]} if session.labels else {}),
     }
+
+
+def _label(written: Any) -> sessions.Label | None:
+    match written:
+        case {"name": str(name)}:
+            tool, at = written.get("tool"), written.get("at")
+            return sessions.Label(
+                name=name,
+                tool=tool if isinstance(tool, str) else "",
+                at=at if isinstance(at, str) else "",
+            )
+    return None
 
 
 def _change(written: Any) -> sessions.Change | None:

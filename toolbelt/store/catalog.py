@@ -101,7 +101,8 @@ def tools(**filters: Any) -> list[catalog.Tool]:
             values[name] = values[name] or ""
         if values["annotations"] == "{}":
             values["annotations"] = ""
-        values["recorded_fields"] = tuple(filter(_is_text, values["recorded_fields"]))
+        for name in ("recorded_fields", "brings"):
+            values[name] = tuple(filter(_is_text, values[name]))
         for name in _SHARED:
             values[name] = sys.intern(values[name])
         read.append(catalog.Tool(**values))

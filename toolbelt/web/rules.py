@@ -16,7 +16,17 @@ from toolbelt import conf
 from toolbelt.control.access import access_index
 from toolbelt.control.agents import call_approvals as asked_calls
 from toolbelt.control.catalog import rule_effects
-from toolbelt.core import agents, belts, call_approvals, catalog, errors, gate_rules, grants, strict_json
+from toolbelt.core import (
+    agents,
+    belts,
+    call_approvals,
+    call_limits,
+    catalog,
+    errors,
+    gate_rules,
+    grants,
+    strict_json,
+)
 from toolbelt.core.rules import reasons
 from toolbelt.web.kit import entry_editor, entry_forms, fields, http, pieces, responses, words
 
@@ -25,6 +35,14 @@ MAX_NAMES = 30
 # The days of a rule's figures, and the number of approvals from which on a rejection is missed.
 DAYS, MANY = 30, 20
 _CONDITIONS = ("when", "unless")
+# Whose calls are counted together.
+_OF = {
+    "agent": "by each agent",
+    "session": "in each session",
+    "tool": "of each tool",
+    "identical": "with the same arguments, in each session",
+    "rule": "all together",
+}
 
 
 class GateRule(entry_forms.EntryForm):
@@ -32,9 +50,9 @@ class GateRule(entry_forms.EntryForm):
 
     entry_kind = "gate_rule"
     plain_fields = ("effect", "announce", "observed", "ends", "approvals", "expires")
-    list_fields = ("agents", "kinds", "sub_apps", "toolkits", "plugins", "risks")
+    list_fields = ("agents", "kinds", "sub_apps", "toolkits", "plugins", "risks", "labels", "without")
     # Pages send a field named "tools" with each request of htmx, and "reason" is that of the change.
-    fields_by_key = {"tools": "tool_names", "reason": "model_reads"}
+    fields_by_key = {"tools": "tool_names", "reason": "model_reads", "more_than": "calls"}
 
     key = forms.CharField(required=False, help_text="Its name in Toolbelt: letters, digits, _, . and -.")
     effect = forms.CharField(required=False, widget=forms.Select)
@@ -72,9 +90,27 @@ class GateRule(entry_forms.EntryForm):
     when = fields.Text(rows=5, help_text='JSON, such as {"amount": {"exclusiveMinimum": 500}}.')
     unless = fields.Text(rows=5, help_text='JSON, such as {"to": {"pattern": "@example\\\\.com$"}}.')
 
+    labels = fields.NameList(
+        rows=2, label="With labels", help_text="One per line. It applies once the session has all of them."
+    )
+    without = fields.NameList(
+        rows=2,
+        label="Without labels",
+        help_text="One per line. It applies until the session has all of them.",
+    )
+    calls = forms.IntegerField(
+        required=False,
+        label="More calls than",
+        help_text="It applies to the calls after these. Empty: to every call.",
+        widget=forms.NumberInput(attrs={"min": 0, "max": call_limits.MAX_CALLS}),
+    )
+    per = forms.CharField(required=False, help_text="minute, hour, day, week, or a time such as 10m or 7d.")
+    of = forms.CharField(required=False, label="Counted", widget=forms.Select)
+
     @classmethod
     def initial_of(cls, value: catalog.GateRule) -> dict[str, Any]:
         """Return the fields of the form for a rule."""
+        limit = value.more_than
         return {
             **super().initial_of(value),
             "tool_names": list(value.tools),
@@ -82,11 +118,15 @@ class GateRule(entry_forms.EntryForm):
             **{name: _typed(getattr(value, name)) for name in _CONDITIONS},
             "ends": "" if value.ends is None else grants.format_time(value.ends),
             "expires": value.expires or None,
+            "calls": None if limit is None else limit.calls,
+            "per": "hour" if limit is None else limit.per,
+            "of": "agent" if limit is None else limit.of,
         }
 
     def set_choices(self, stored: catalog.Catalog) -> None:
         """Set the effects, kinds and risks to choose from."""
         self.choose("effect", [("deny", "Deny"), ("ask", "Ask"), ("allow", "Allow")])
+        self.choose("of", list(_OF.items()))
         self.choose("kinds", [(kind, kind) for kind in agents.KINDS])
         self.choose("risks", [(risk, reasons.RISKS[risk].capitalize()) for risk in catalog.DENIED_RISKS])
 
@@ -99,8 +139,16 @@ class GateRule(entry_forms.EntryForm):
             "tools": tools or None,
             "approvals": None if self.values["approvals"] == 1 else self.values["approvals"],
             "reason": self.values["model_reads"] or None,
+            "more_than": self._limit(),
             **{name: read for name, (read, _) in conditions.items()},
         }
+
+    def _limit(self) -> dict[str, Any] | None:
+        if self.values["calls"] is None:
+            return None
+        limit = {"calls": self.values["calls"], "per": self.values["per"] or None}
+        # As an entry is written: without what is the default.
+        return limit if self.values["of"] in ("", "agent") else {**limit, "of": self.values["of"]}
 
     def check_rows(self) -> Mapping[str, str]:
         """Return why a condition cannot be read, by its field."""
@@ -130,7 +178,9 @@ class Editor(entry_editor.Editor):
     """The editor of gate rules."""
 
     kind, form, template = "gate_rule", GateRule, "rules/_form.html"
-    about = "A rule decides about calls of tools that an agent has, by their arguments."
+    about = (
+        "A rule decides about calls of tools that an agent has, by their arguments, and by what came before."
+    )
 
 
 @require_safe
@@ -198,6 +248,14 @@ class _RulePage(pieces.Page):
             *(reasons.RISKS[risk] for risk in stored.risks),
         )
         self.asks = _Asks(stored) if stored.effect == "ask" else None
+        self.labels = tuple(
+            (word, names)
+            for word, names in (("With labels", stored.labels), ("Without labels", stored.without))
+            if names
+        )
+        self.limit = "" if stored.more_than is None else stored.more_than.words
+        running = rule_effects.running(stored) if stored.more_than is not None else ()
+        self.counts = tuple((each.subject, each.calls, words.in_full(each.resets)) for each in running)
         self.seen = json.dumps(belts.entry("gate_rule", stored), ensure_ascii=False)
 
 

@@ -46,6 +46,13 @@ class Eviction(kit.Change):
     session = forms.CharField(max_length=conversations.MAX_ID_LENGTH, strip=False)
 
 
+class Clearing(kit.Change):
+    """The label to clear, and its session."""
+
+    session = forms.CharField(max_length=conversations.MAX_ID_LENGTH, strip=False)
+    label = forms.CharField(max_length=conversations.MAX_LABEL_LENGTH, strip=False)
+
+
 @require_safe
 def page(request: http.Request, agent: str) -> HttpResponse:
     """Show the sessions that have loaded something; htmx gets only their list."""
@@ -73,6 +80,28 @@ def evict(request: http.Request, agent: str) -> HttpResponse:
     return responses.respond(request, notices.Notice(text=f"Session {session} of {name} evicted."))
 
 
+@require_POST
+def clear_label(request: http.Request, agent: str) -> HttpResponse:
+    """Clear a label of a session, after a confirmation."""
+    if not rights.may_change_sessions(request.user, "change", agent):
+        raise PermissionDenied
+    form = Clearing(request.POST)
+    parts = responses.swap_in(request, "sessions/_evicted.html", lambda: _Page(request, agent))
+    responses.declare(request, reverse("web:sessions", args=[agent]), parts=parts, refusal="Not cleared")
+    cleaned = form.checked()
+    session, label = cleaned["session"], cleaned["label"]
+    if not form.cleaned_data["confirm"]:
+        reasons = (
+            f"Rules check the next calls of the session as if nothing had brought {label}, although its model may"
+            " have read what did.",
+            "The next call that brings the label sets it again.",
+        )
+        fields = [("session", session), ("label", label)]
+        return responses.ask(request, f"Clear {label} of session {session}?", "Clear label", reasons, fields)
+    session_changes.clear_label(responses.write(request, form.cleaned_data), agent, session, label)
+    return responses.respond(request, notices.Notice(text=f"Label {label} of session {session} cleared."))
+
+
 class _Page(pieces.Page):
     """The sessions of an agent."""
 
@@ -94,6 +123,7 @@ class _Page(pieces.Page):
         self.matches = f"{words.counted(stored.total, 'session')}, most recently changed first"
         self.pages = part.pages(periods.address_parameters(criteria), reverse("web:sessions", args=[agent]))
         self.may_change = rights.may_flip(request.user, agent)
+        self.may_clear = rights.may_change_sessions(request.user, "change", agent)
         self.may_evict = rights.may_change_sessions(request.user, "delete", agent)
 
 
@@ -132,6 +162,7 @@ class _Line(pieces.View):
         self.key = session.key
         self.loadout = session.loadout
         self.loaded = tuple(_Loaded(agent, change) for change in session.changes)
+        self.labels = tuple((label.name, label.tool, _parse_time(label.at)) for label in session.labels)
         self.calls_url = (
             calls.session_url(agent.key, session.key, **calls.period_since(stored.created))
             if may_see_calls

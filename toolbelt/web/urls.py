@@ -89,6 +89,7 @@ urlpatterns = [
     path("agents/<name:agent>/preview/", preview.page, name="preview"),
     path("agents/<name:agent>/sessions/", session_pages.page, name="sessions"),
     path("agents/<name:agent>/sessions/evict/", session_pages.evict, name="evict"),
+    path("agents/<name:agent>/sessions/clear/", session_pages.clear_label, name="clear_label"),
     path("agents/<name:agent>/history/", audit.history, name="history"),
     path("agents/<name:agent>/connect/", connect.page, name="connect"),
     path("agents/<name:agent>/connect/token/", connect.issue, name="connect_token"),

@@ -358,8 +358,15 @@ def _check_edited(before: Approval, after: Approval) -> None:
     ]
     if found:
         raise errors.Invalid([errors.Problem(path=each.path, message=each.message) for each in found])
+    # What was counted, and the labels of the session, are judged when it is made again.
     judgement = gate_rules.judge(
-        stored, state.agent, before.tool, after.arguments, subagent=before.subagent, at=clock.now()
+        stored,
+        state.agent,
+        before.tool,
+        after.arguments,
+        subagent=before.subagent,
+        past=gate_rules.JUDGED,
+        at=clock.now(),
     )
     if judgement.denied_by is not None:
         raise errors.Refused(f"The rule {judgement.denied_by.key} denies the call with these arguments.")

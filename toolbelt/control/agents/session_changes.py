@@ -120,8 +120,8 @@ def evict(
 ) -> writing.Change:
     """Delete what a session has loaded, and its loadout, and close its connections to upstream servers.
 
-    ``among``: the only loadouts that may be deleted, for an agent that evicts its own session. Raise NotFound for a
-    session of which nothing is stored, or Refused for one with a loadout that is not among them.
+    ``among``: the only loadouts that may be deleted, for an agent that evicts its own session, whose labels stay. Raise
+    NotFound for a session of which nothing is stored, or Refused for one with a loadout that is not among them.
     """
 
     def check(session_: sessions.Session) -> None:
@@ -133,7 +133,7 @@ def evict(
         current = _agent(agent)
         if sessions.id_problem(session):
             raise _unknown(session)
-        stored = rows.forget(current.agent_id, session, check)
+        stored = rows.forget(current.agent_id, session, check, keep_labels=among is not None)
         has_connections = connection_cleanup.end_session(agent, session)
         if stored is None and not has_connections:
             raise _unknown(session)
@@ -142,6 +142,37 @@ def evict(
             write, "session", agent, action="session.evict", key=session, before=before, after=None
         )
     return writing.Change(entry=entry, before=before, after=None)
+
+
+def clear_label(write: writing.Write, agent: str, session: str, label: str) -> writing.Change:
+    """Remove a label from a session, so that rules judge its calls as if it had never been brought; the next call that
+    brings it sets it again.
+
+    Raise NotFound for a session or a label that there is not.
+    """
+
+    def remove(session_: sessions.Session) -> tuple[tuple[list[str], list[str]], sessions.Session]:
+        kept = tuple(each for each in session_.labels if each.name != label)
+        if len(kept) == len(session_.labels):
+            raise errors.NotFound("label", label, sessions.label_names(session_))
+        after = dataclasses.replace(session_, labels=kept)
+        return (sorted(sessions.label_names(session_)), sorted(sessions.label_names(after))), after
+
+    with writing.begin():
+        current = _agent(agent)
+        if sessions.id_problem(session) or rows.find(current.agent_id, session) is None:
+            raise _unknown(session)
+        before, after = rows.change(current.agent_id, session, remove)
+        entry = writing.record(
+            write,
+            "session",
+            agent,
+            action="session.clear",
+            key=session,
+            before={"labels": before},
+            after={"labels": after},
+        )
+    return writing.Change(entry=entry, before=before, after=after)
 
 
 def prune(age: dt.timedelta) -> int:
@@ -181,4 +212,6 @@ def _unknown(session: str) -> errors.NotFound:
 
 def _contents(session: sessions.Session) -> dict[str, Any]:
     loaded = [change.name for change in session.changes if change.on]
-    return {"loaded": loaded, "loadout": session.loadout or None}
+    contents = {"loaded": loaded, "loadout": session.loadout or None}
+    labels = [label.name for label in session.labels]
+    return {**contents, "labels": labels} if labels else contents

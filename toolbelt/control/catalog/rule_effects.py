@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import agents, catalog, conditions, gate_rules, schema
+from toolbelt.store import call_counts, clock
+
+# The most counts that are shown of a rule.
+MAX_COUNTS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +33,11 @@ def of(stored: catalog.Catalog, rule: catalog.GateRule, all_agents: Collection[a
     )
 
 
+def running(rule: catalog.GateRule) -> tuple[call_counts.StoredCount, ...]:
+    """Return the highest counts of a rule that are running."""
+    return tuple(call_counts.running(rule.key, clock.now(), MAX_COUNTS))
+
+
 def _notes(
     stored: catalog.Catalog, rule: catalog.GateRule, tools: Collection[catalog.Tool], *, has_agents: bool
 ) -> Iterator[str]:
@@ -38,6 +47,9 @@ def _notes(
         yield "It concerns no tool yet."
     if not has_agents:
         yield "It concerns no agent yet."
+    brought = frozenset().union(*stored.brings.values()) if stored.brings else frozenset[str]()
+    for label in sorted({*rule.labels, *rule.without} - brought):
+        yield f"No tool brings the label {label!r} yet: name it in the brings of a tool or toolkit."
     schemas = [schema.mapping(tool.input_schema, schema.EMPTY) for tool in tools]
     for word, text in (("when", rule.when), ("unless", rule.unless)):
         for name in conditions.fields_of_text(text):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from toolbelt.core import chosen_fields, connections, details, directives, keys, schema
-from toolbelt.core.belts import fields, findings, name_index, vocabulary
+from toolbelt.core.belts import fields, findings, gate_rule_checks, name_index, vocabulary
 
 
 def _block(
@@ -90,6 +90,7 @@ def tool(entry: vocabulary.Tool, index: name_index.NameIndex) -> Iterator[findin
     for field, written in (("input_schema", entry.input_schema), ("output_schema", entry.output_schema)):
         if written is not None and (problem := schema.problem_of_text(schema.canonical(written))):
             yield findings.Finding((field,), f"This schema is invalid: {problem}.")
+    yield from gate_rule_checks.labels("brings", entry.brings)
     for message in chosen_fields.problems(entry.recorded_fields or ()):
         yield findings.Finding(("recorded_fields",), message)
     if entry.kind in ("resource", "template") and not entry.upstream_name:
@@ -101,6 +102,7 @@ def tool(entry: vocabulary.Tool, index: name_index.NameIndex) -> Iterator[findin
 def toolkit(entry: vocabulary.Toolkit, index: name_index.NameIndex) -> Iterator[findings.Finding]:
     """Check the triggers of a toolkit."""
     yield from _block(entry)
+    yield from gate_rule_checks.labels("brings", entry.brings)
     for position, trigger in enumerate(entry.triggers or ()):
         for finding in _trigger(trigger, index) if trigger is not None else ():
             yield finding._replace(at=("triggers", position, *finding.at))

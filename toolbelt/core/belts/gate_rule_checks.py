@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
-from toolbelt.core import call_approvals, conditions, errors, gate_rules, loadouts
+from toolbelt.core import call_approvals, call_limits, conditions, errors, gate_rules, loadouts, sessions
 from toolbelt.core.belts import findings, name_index, vocabulary
 
 # What a model reads each time.
@@ -26,6 +26,7 @@ def gate_rule(entry: vocabulary.GateRule, index: name_index.NameIndex) -> Iterat
     for field, written in (("when", entry.when), ("unless", entry.unless)):
         if written is not None and (problem := conditions.problem(written)):
             yield findings.Finding((field,), f"This is not a condition: {problem}.")
+    yield from _of_the_past(entry)
     for field, default, maximum in (
         ("approvals", 1, call_approvals.MAX_APPROVALS),
         ("expires", 0, call_approvals.MAX_SECONDS),
@@ -39,6 +40,30 @@ def gate_rule(entry: vocabulary.GateRule, index: name_index.NameIndex) -> Iterat
             yield findings.Finding((field,), f"This is a whole number from 1 to {maximum}.")
     if entry.reason is not None and len(entry.reason) > MAX_REASON:
         yield findings.Finding(("reason",), f"A reason has {MAX_REASON} characters at most: shorten it.")
+
+
+def _of_the_past(entry: vocabulary.GateRule) -> Iterator[findings.Finding]:
+    """Check a rule's labels, and its limit on calls."""
+    for field, names in (("labels", entry.labels), ("without", entry.without)):
+        yield from labels(field, names)
+    if (limit := entry.more_than) is None:
+        return
+    if entry.effect == "allow":
+        message = "A rule that allows has no limit: an agent would permit itself a call by making others. Remove it."
+        yield findings.Finding(("more_than",), message)
+    if limit.calls is None or limit.calls > call_limits.MAX_CALLS:
+        message = f"Write how many calls may be made: a whole number from 0 to {call_limits.MAX_CALLS}."
+        yield findings.Finding(("more_than", "calls"), message)
+    if limit.per is None or call_limits.seconds_of(limit.per) is None:
+        message = "Write the time: minute, hour, day, week, or a number with s, m, h or d, such as 10m (at most 31d)."
+        yield findings.Finding(("more_than", "per"), message)
+
+
+def labels(field: str, names: Sequence[str | None] | None) -> Iterator[findings.Finding]:
+    """Check a list of labels."""
+    for position, name in enumerate(names or ()):
+        if name is not None and (problem := sessions.label_problem(name)):
+            yield findings.Finding((field, position), problem)
 
 
 def too_many(names: Collection[str]) -> Iterator[errors.Problem]:

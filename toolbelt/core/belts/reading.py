@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolbelt.core import agents, catalog, grants, keys, schema, tool_versions
+from toolbelt.core import agents, call_limits, catalog, grants, keys, schema, tool_versions
 from toolbelt.core.belts import fields, findings, vocabulary
 
 CountTokens = Callable[[str], int]
@@ -127,6 +127,7 @@ def tool(entry: vocabulary.Tool, categories: Iterable[str], count_tokens: CountT
         "tokens": tokens,
         "schema_problem": problem,
         "recorded_fields": _texts(entry.recorded_fields),
+        "brings": _labels(entry.brings),
     }
     # Older files have hashes without a number.
     return tool_versions.renumbered(catalog.Tool(**values))
@@ -138,6 +139,7 @@ def toolkit(entry: vocabulary.Toolkit, tools: Container[str]) -> catalog.Toolkit
         **{
             **entry.given(),
             "block_ends": grants.parse_time(entry.block_ends),
+            "brings": _labels(entry.brings),
             "members": tuple(catalog.Member(**use.given()) for use in _uses(entry.members, tools)),
             "tool_notes": _pairs(entry.tool_notes),
             "triggers": tuple(_trigger(it) for it in entry.triggers or () if it is not None),
@@ -187,9 +189,22 @@ def gate_rule(entry: vocabulary.GateRule) -> catalog.GateRule:
             "risks": _risks(entry.risks),
             "when": "" if entry.when is None else schema.canonical(entry.when),
             "unless": "" if entry.unless is None else schema.canonical(entry.unless),
+            "labels": _labels(entry.labels),
+            "without": _labels(entry.without),
+            "more_than": _limit(entry.more_than),
             "ends": grants.parse_time(entry.ends),
         }
     )
+
+
+def _labels(names: Iterable[str | None] | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_texts(names)))
+
+
+def _limit(entry: vocabulary.CallLimit | None) -> call_limits.CallLimit | None:
+    if entry is None:
+        return None
+    return call_limits.CallLimit(calls=entry.calls or 0, per=entry.per or "day", of=entry.of or "agent")
 
 
 def agent(entry: vocabulary.Agent, stored: catalog.Catalog) -> agents.Agent:

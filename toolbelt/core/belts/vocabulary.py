@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from toolbelt.core import agents, catalog, connections, keys
+from toolbelt.core import agents, call_limits, catalog, connections, keys
 from toolbelt.core.belts import fields
 
 KindName = Literal["category", "plugin", "tool", "toolkit", "loadout", "agent", "sub_app", "gate_rule"]
@@ -118,6 +118,8 @@ class Tool(fields.Fields):
     repairs: fields.Json | None = None
     # Paths of arguments that records of calls keep.
     recorded_fields: Annotated[_Texts | None, Names()] = None
+    # Labels that a call leaves in its session, for gate rules.
+    brings: Annotated[_Texts | None, Names()] = None
 
 
 class Trigger(fields.Fields):
@@ -148,6 +150,8 @@ class Toolkit(fields.Fields):
     blocked: bool | None = None
     # When the block ends; missing: never.
     block_ends: fields.Moment | None = None
+    # Labels that a call of any member leaves in its session, for gate rules.
+    brings: Annotated[_Texts | None, Names()] = None
 
 
 class Loadout(fields.Fields):
@@ -214,6 +218,14 @@ class SubApp(fields.Fields):
     agents: Annotated[_Texts | None, Names("agent")] = None
 
 
+class CallLimit(fields.Fields):
+    """How many calls may be made within a time (hour, day, 10m), and whose are counted together."""
+
+    calls: fields.Whole | None = None
+    per: _Text | None = None
+    of: fields.Word[Literal["", call_limits.Of]] | None = None
+
+
 class GateRule(fields.Fields):
     """A rule on calls: for whom, for which tools, when, and its effect."""
 
@@ -232,6 +244,11 @@ class GateRule(fields.Fields):
     # Conditions on the arguments: a JSON Schema, or a mapping of arguments to schemas.
     when: fields.Json | None = None
     unless: fields.Json | None = None
+    # It applies in sessions with all of these labels, and in those that lack one of these.
+    labels: Annotated[_Texts | None, Names()] = None
+    without: Annotated[_Texts | None, Names()] = None
+    # It applies to calls beyond this number.
+    more_than: CallLimit | None = None
     # What the model reads.
     reason: _Text | None = None
     announce: bool | None = None

@@ -116,5 +116,6 @@ _FORMS: Mapping[str, Callable[[Any], Any]] = {
     "triggers": lambda triggers: [_fields(trigger, vocabulary.Trigger.model_fields) for trigger in triggers],
     "ends": _ends,
     "block_ends": grants.format_time,
+    "more_than": lambda limit: _fields(limit, vocabulary.CallLimit.model_fields),
     "budget": lambda budget: _fields(budget, vocabulary.AgentBudget.model_fields),
 }

@@ -18,7 +18,7 @@ from toolbelt import conf
 from toolbelt.core import admitting, request_key
 from toolbelt.core.rules import budgets
 from toolbelt.plugins import background, contract, slots
-from toolbelt.runtime import environ, plugins, telemetry
+from toolbelt.runtime import counting, environ, plugins, telemetry
 from toolbelt.runtime.calls import (
     admissions,
     answering,
@@ -90,7 +90,9 @@ def admit(key: RequestKey, tool: str, arguments: Any) -> admitting.Admission | a
     """Admit or refuse a call of a tool (not of a meta-tool) against the surface as it is now, without running it."""
     snapshot, _ = snapshots.take(key)
     resolved = budgets.resolve(snapshot)
-    return admitting.admit(resolved, tool, arguments, hide_denied=conf.HIDE_DENIED, at=clock.now())
+    now = clock.now()
+    past = counting.past(key, snapshot.session, tool=tool, at=now)
+    return admitting.admit(resolved, tool, arguments, hide_denied=conf.HIDE_DENIED, past=past, at=now)
 
 
 def answer_blocking(call: Call, caller: Caller = incoming.PROGRAM) -> Answer:
@@ -157,6 +159,8 @@ async def _answer(call: Call, caller: Caller) -> Answer:
 def check_again(call: Call) -> admitting.Refusal | None:
     """Return why a call that waited for its user may not continue; None if it may. For a thread that may block."""
     gate = gates.CallGate(call)
+    # Its first part ran, and counts.
+    gate.is_counted = True
     try:
         snapshot, resolved, _ = gate.resolve()
         if (refusal := arrival.take_dispatched(gate, resolved)) is not None:
@@ -238,8 +242,10 @@ def last_check(admitted: gates.Admitted) -> background.Check:
     loop = asyncio.get_running_loop()
 
     async def ask() -> None:
-        if admitted.approval is not None or not await admitted.gate.is_unchanged():
-            await admitted.gate.in_thread(gates.check_again, admitted)
+        gate = admitted.gate
+        is_stored = gate.count_at_once() and admitted.approval is None
+        if not is_stored or not await gate.is_unchanged():
+            await gate.in_thread(gates.check_again, admitted)
 
     async def check() -> None:
         if asyncio.get_running_loop() is loop:

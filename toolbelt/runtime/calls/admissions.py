@@ -301,7 +301,11 @@ def _admit(
     admission = judge(gate, resolved, snapshot, is_quick=is_quick)
     # Only has to be unique, because _call_id signs it. The system's random numbers take ten times as long.
     key = f"{random.getrandbits(4 * _KEY_LENGTH):0{_KEY_LENGTH}x}"
-    if isinstance(admission, admitting.Admission) and tool is not None and admission.approval is not None:
+    is_due = isinstance(admission, admitting.Admission) and not gate.count_at_once()
+    if is_due and is_quick:
+        # It is counted in the database.
+        raise schema.TooComplexError
+    if isinstance(admission, admitting.Admission) and tool is not None and (is_due or admission.approval):
         # It runs as soon as this is answered.
         admitted = gates.Admitted(
             gate=gate,

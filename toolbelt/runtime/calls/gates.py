@@ -7,6 +7,7 @@ before its tool runs, so that an operator's changes in the meantime apply to it.
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,11 +24,13 @@ from toolbelt.core import (
     catalog,
     dispatch,
     errors,
+    gate_rules,
     names_of_servers,
     schema,
+    sessions,
 )
 from toolbelt.core.rules import budgets, resolution
-from toolbelt.runtime import surfaces, threads
+from toolbelt.runtime import counting, surfaces, threads
 from toolbelt.runtime.calls import asking, incoming
 from toolbelt.runtime.records import recordings
 from toolbelt.runtime.surfaces import conversation_tokens, request_contexts, snapshots
@@ -39,7 +42,8 @@ T = TypeVar("T")
 _DENIED = frozenset({"unknown-tool", "tool-denied"})
 
 # The refusals of arguments, which say nothing about the tool's state.
-_OF_ARGUMENTS = frozenset({"invalid-arguments", "denied-by-rule", *admitting.ASKED})
+_OF_ARGUMENTS = frozenset({"invalid-arguments", "denied-by-rule", "quota-reached", *admitting.ASKED})
+_NO_LABELS: frozenset[str] = frozenset()
 
 Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
 
@@ -59,6 +63,10 @@ class CallGate:
         self.may_ask = may_ask
         # The key of the approval that it has spent.
         self.spent = ""
+        # What it adds to the past when it runs, once: the counts that it belongs to, and labels of its session.
+        self.counts: tuple[gate_rules.Count, ...] = ()
+        self.brings: frozenset[str] = frozenset()
+        self.is_counted = False
         self.recording = recordings.Recording(
             key=call.key, tool=call.tool, arguments=call.arguments, begun=call.begun
         )
@@ -168,7 +176,38 @@ class CallGate:
         is_refused = isinstance(admission, admitting.Refusal) and admission.code not in _OF_ARGUMENTS
         self.recording.note_decision(resolved, is_refused=is_refused, version=self.call.version)
         self.recording.note_judgement(admission.judgement)
+        if isinstance(admission, admitting.Admission):
+            self.counts = admission.counts
+            # A call without a session has none to label, and a label is set once.
+            is_labeled = bool(admission.brings) and self.call.key.session is not None
+            self.brings = (
+                admission.brings - sessions.label_names(snapshot.session) if is_labeled else _NO_LABELS
+            )
         return self.worded(admission)
+
+    @property
+    def is_due(self) -> bool:
+        """Return whether the call adds something to the past that is not stored yet."""
+        return bool(self.counts or self.brings) and not self.is_counted
+
+    def count_at_once(self) -> bool:
+        """Count the call if that needs no database; return whether nothing is left to be stored."""
+        if self.is_due and not self.brings:
+            self.is_counted = counting.take_at_once(self.counts)
+        return not self.is_due
+
+    def _past(self, snapshot: resolution.Snapshot, at: dt.datetime, *, is_quick: bool) -> gate_rules.Past:
+        if not (snapshot.catalog.gate_rules or conf.IDENTICAL_CALLS):
+            return gate_rules.UNKNOWN
+        return counting.past(
+            self.call.key,
+            snapshot.session,
+            tool=self.recording.tool,
+            client_session=self.caller.client_session,
+            at=at,
+            is_quick=is_quick,
+            is_judged=self.is_counted,
+        )
 
     def _check(
         self,
@@ -180,10 +219,18 @@ class CallGate:
         approval: call_approvals.Approval | None = None,
     ) -> admitting.Admission | admitting.Refusal:
         tool, hide_denied, now = self.recording.tool, conf.HIDE_DENIED, clock.now()
+        past = self._past(snapshot, now, is_quick=is_quick)
         if self.recording.is_dispatched:
             # It may also be discoverable.
             return dispatch.admit(
-                resolved, snapshot, tool, arguments, hide_denied=hide_denied, at=now, approval=approval
+                resolved,
+                snapshot,
+                tool,
+                arguments,
+                hide_denied=hide_denied,
+                past=past,
+                at=now,
+                approval=approval,
             )
         return admitting.admit(
             resolved,
@@ -193,6 +240,7 @@ class CallGate:
             is_quick=is_quick,
             input_schema=self._input_schema,
             by_host=self.call.by_host,
+            past=past,
             at=now,
             approval=approval,
         )
@@ -318,12 +366,12 @@ def check_again(admitted: Admitted) -> None:
         except Exception as error:
             raise UnauthorizedError from error
         if admitted.approval is None:
-            denied = _denied(admitted)
+            denied = _denied(admitted) or _count(admitted)
         else:
             # Whatever an operator changes is changed before this, or after the approval is spent.
             with transaction.atomic():
                 revisions.lock()
-                denied = _denied(admitted) or _spend(admitted, admitted.approval)
+                denied = _denied(admitted) or _count(admitted)
         if denied is not None:
             raise denied
     except (errors.NotFound, errors.Archived) as error:
@@ -358,6 +406,35 @@ def _denied(admitted: Admitted) -> DeniedError | None:
 
 def _identity(approval: call_approvals.Approval | None) -> tuple[str, Mapping[str, Any]] | None:
     return None if approval is None else (approval.key, approval.edited)
+
+
+def _count(admitted: Admitted) -> DeniedError | None:
+    """Count a call, label its session and spend its approval: all of it once, or nothing. Return why it may not run,
+    if a count is full by now, or the approval is spent.
+    """
+    gate = admitted.gate
+    if not (gate.is_due or admitted.approval is not None):
+        return None
+    denied: DeniedError | None = None
+    with transaction.atomic():
+        if gate.is_due:
+            full = counting.take(gate.call.key, admitted.tool, gate.counts, gate.brings)
+            denied = None if full is None else _full(admitted, full)
+        if denied is None and admitted.approval is not None:
+            denied = _spend(admitted, admitted.approval)
+        transaction.set_rollback(denied is not None)
+    gate.is_counted = gate.is_counted or denied is None
+    return denied
+
+
+def _full(admitted: Admitted, count: gate_rules.Count) -> DeniedError:
+    """Return why a call may not run whose count other calls have filled since it was admitted."""
+    if count.rule.effect != "deny":
+        return _changed(admitted)
+    judgement = gate_rules.Judgement(denied_by=count.rule)
+    admitted.gate.recording.note_judgement(judgement)
+    refusal = admitting.too_many_calls(admitted.tool, count.limit, judgement, clock.now())
+    return DeniedError(refusal, refusal.without_values())
 
 
 def _spend(admitted: Admitted, approval: call_approvals.Approval) -> DeniedError | None:

@@ -16,6 +16,7 @@ from toolbelt.core import (
     schema,
 )
 from toolbelt.core.rules import budgets, reasons, resolution
+from toolbelt.runtime import counting
 from toolbelt.runtime.surfaces import snapshots
 from toolbelt.store import clock
 
@@ -56,13 +57,15 @@ def why(key: request_key.RequestKey, tool: str, arguments: Mapping[str, Any] | N
         takes = declared_versions.offered(stored.tools[tool]).input_schema
         arguments = admitting.filled(stored, tool, arguments)
         problems = schema.violations(takes, arguments)
+    now = clock.now()
+    past = counting.past(key, snapshot.session, tool=tool, at=now)
     return Explanation(
         agent=key.agent,
         decision=resolved.decision(tool),
         trace=resolution.trace(resolved.context, tool),
         runner=stored.runner(stored.tools[tool]),
         at_the_gate=gate_rules.explain(
-            stored, snapshot.agent, tool, arguments, subagent=snapshot.subagent or "", at=clock.now()
+            stored, snapshot.agent, tool, arguments, subagent=snapshot.subagent or "", past=past, at=now
         ),
         problems=problems,
     )

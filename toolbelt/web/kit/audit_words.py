@@ -94,6 +94,7 @@ _IRREVERSIBLE = frozenset(
         "token.issue",
         "token.revoke",
         "session.evict",
+        "session.clear",
         "approval.approve",
         "approval.reject",
         "approval.edit",

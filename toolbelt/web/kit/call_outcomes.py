@@ -13,6 +13,7 @@ OUTCOMES: Mapping[str, tuple[str, str]] = {
     "tool-denied": ("denied", "refused"),
     "invalid-arguments": ("denied", "invalid arguments"),
     "denied-by-rule": ("denied", "denied by a rule"),
+    "quota-reached": ("denied", "too many calls"),
     "approval-pending": ("discoverable", "waits for approval"),
     "approval-rejected": ("denied", "rejected by a person"),
     "approval-expired": ("denied", "not approved in time"),

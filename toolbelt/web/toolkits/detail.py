@@ -83,6 +83,7 @@ class _Page(listing.Line, pieces.Page):
             self.live = blocking.describe_live(index, "toolkit", key)
         self.purged = purges.last("toolkit", key)
         self.owner, self.examples = toolkit.plugin, toolkit.examples.strip()
+        self.brings = toolkit.brings
         self.crowded = forms.too_many(len(toolkit.members), len(toolkit.triggers)) if may_edit else ""
         self.tools = words.tools(len(use.members))
         self.members = tuple(

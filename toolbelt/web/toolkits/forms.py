@@ -83,6 +83,7 @@ class Toolkit(entry_forms.EntryForm):
 
     entry_kind = "toolkit"
     plain_fields = ("title", "description", "policy", "policy_when_off", "examples")
+    list_fields = ("brings",)
     fields_by_key = {"members": "add_members"}
     row_keys = frozenset({"members", "triggers", "tool_notes"})
 
@@ -105,6 +106,11 @@ class Toolkit(entry_forms.EntryForm):
         help_text="Sent to every agent that has none of its tools. Leave empty to send nothing.",
     )
     examples = fields.Text(rows=3, label="For operators only: the model never receives them")
+    brings = fields.NameList(
+        rows=2,
+        label="Labels",
+        help_text="One per line, such as private. A call of any of its tools leaves them in its session, for rules.",
+    )
     add_members = fields.ToolNames()
     member, note, options = fields.Column(), fields.Column(), fields.Column()
     trigger_name, trigger_any, trigger_every, trigger_none = (fields.Column() for _ in range(4))

@@ -113,6 +113,7 @@ class _Page(pieces.Page):
         self.description = texts.text(tool.description) if tool.description.strip() else None
         self.arguments = tuple(listed[: arguments.MAX_COUNT])
         self.has_more_arguments = len(listed) > arguments.MAX_COUNT
+        self.brings = sorted(stored.brings.get(tool.key, ()))
         self.hints = ", ".join(_hints(tool))
         self.schema = _document(tool.input_schema)
         self.output_schema = _document(tool.output_schema) if tool.output_schema else ""
