@@ -300,7 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("each measurement needs an empty database: select one with --only.")
     _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(maximum, 65_536), maximum))
-    settings = {"TOOLBELT_API_PER_MINUTE": "0"}
+    settings = {"TOOLBELT_API_PER_MINUTE": "0", "TOOLBELT_IDENTICAL_CALLS": "0"}
     if options.database:
         settings["DATABASE_URL"] = options.database
     try:

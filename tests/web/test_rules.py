@@ -264,10 +264,10 @@ def test_a_rule_says_what_must_come_before_and_what_is_counted(viewer: Client) -
 
 def test_what_came_before_is_edited_beside_the_rest_and_problems_are_at_their_fields(editor: Client) -> None:
     entries.put(OLIVE, "gate_rule", PAST)
-    typed = {"labels": "private\nuntrusted", "calls": "3", "per": "fortnight"}
-    form = editor_forms.submit(editor, EDIT, SAVE, **typed).context["page"].form
+    typed: dict[str, Any] = {"labels": "private\nuntrusted", "calls": "3"}
+    form = editor_forms.submit(editor, EDIT, SAVE, **typed, per="fortnight").context["page"].form
     assert "minute, hour, day, week" in form.errors["calls"][0]
-    response = editor_forms.submit(editor, EDIT, SAVE, **{**typed, "per": "hour", "of": "agent"})
+    response = editor_forms.submit(editor, EDIT, SAVE, **typed, per="hour", of="agent")
     if response.status_code == 200:
         editor_forms.resubmit(editor, response, SAVE)
     assert entries.read("gate_rule", "papers-only") == {

@@ -12,7 +12,7 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from toolbelt.core import (
     agents,
@@ -32,6 +32,7 @@ from toolbelt.core import (
 )
 from toolbelt.core.rules import budgets, reasons, resolution
 
+_Value = TypeVar("_Value")
 # What becomes of a call: it runs, its tool must be loaded first, a person must approve it first, or it is refused.
 Kind = Literal["runs", "load", "ask", "refused", "unknown"]
 KINDS: tuple[Kind, ...] = ("refused", "load", "ask", "runs")
@@ -245,8 +246,14 @@ class Judge:
         counted = [0, call_limits.MAX_CALLS] if any(rule.more_than for rule in rules) else [0]
         for known, number in itertools.product(labels, counted):
             yield gate_rules.Past(
-                labels=known, count=lambda _, number=number: number, identity=lambda _: "unknown"
+                labels=known,
+                count=functools.partial(_constant, number),
+                identity=functools.partial(_constant, "unknown"),
             )
+
+
+def _constant(value: _Value, _: object) -> _Value:
+    return value
 
 
 def compare(today: Judge, changed: Judge, facts: Facts) -> Difference | Unproven | None:

@@ -20,9 +20,9 @@ from tests.runtime.conftest import OPERATOR, Install
 from toolbelt import models
 from toolbelt.control.agents import session_changes
 from toolbelt.control.catalog import entries
-from toolbelt.core import admitting
+from toolbelt.core import admitting, errors
 from toolbelt.runtime import calls, counting
-from toolbelt.runtime.calls import admissions, arrival, gates
+from toolbelt.runtime.calls import admissions, arrival, gates, preflight
 from toolbelt.runtime.calls.incoming import Call, Caller, RequestKey
 from toolbelt.runtime.surfaces import explain
 from toolbelt.store import agent_sessions, clock
@@ -326,7 +326,7 @@ def test_clearing_a_label_is_audited_and_one_that_there_is_not_is_named(kb: Call
     assert (entry.action, entry.subject_key) == ("session.clear", "ada")
     assert (entry.before, entry.after) == ({"labels": ["private", "untrusted"]}, {"labels": ["untrusted"]})
     for session, label in (("s", "private"), ("t", "untrusted")):
-        with pytest.raises(session_changes.errors.NotFound):
+        with pytest.raises(errors.NotFound):
             session_changes.clear_label(OPERATOR, "ada", session, label)
     assert agent_sessions.find(agent_id, "s") is not None
 
@@ -362,3 +362,12 @@ def test_why_says_what_was_counted_and_which_labels_are_missing(kb: Callable[...
             rule="one", subject="ada", resets=NOON + dt.timedelta(hours=12), calls=2
         )
     assert words(ADA)[0] == "applies: 2 of 2 calls were made"
+
+
+def test_a_preflight_says_that_a_limit_is_reached_and_counts_nothing(kb: Callable[..., None]) -> None:
+    kb(ONE_A_DAY)
+    assert [preflight.check(call("kb__search")).would for _ in range(2)] == ["run", "run"]
+    assert search() == "ok"
+    found = preflight.check(call("kb__search"))
+    assert (found.would, found.document()["code"]) == ("refuse", "quota-reached")
+    assert counted() == [("one", "ada", 1)]
