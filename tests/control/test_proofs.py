@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django import db
 
 from tests.factories import call as recorded
 from tests.runtime import sample_plugins
@@ -20,7 +21,8 @@ from toolbelt.core import errors, replay
 from toolbelt.runtime import calls, environ, secrets
 from toolbelt.runtime.calls.incoming import Call, RequestKey
 from toolbelt.runtime.upstream import process_connections
-from toolbelt.store import audit, clock, recorded_facts, revisions, snapshots
+from toolbelt.store import audit, clock, holds, recorded_facts, revisions, snapshots
+from toolbelt.store import entries as rows
 
 __all__ = ["install", "listed"]
 WRITE = writing.by("olive", via="screen").replace(confirm=True)
@@ -180,6 +182,19 @@ def test_nobody_is_told_of_a_configuration_that_is_only_proved(kb: None) -> None
         assert told[-1]
     finally:
         process_connections.watch_catalogs()
+
+
+def test_a_block_that_is_only_proved_is_not_held_while_the_database_fails(
+    kb: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise db.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(rows, "write", fail)
+
+    with pytest.raises(db.OperationalError):
+        proofs.prove(block("kb__search"))
+    assert not holds.any_held()
 
 
 def test_a_proof_that_is_refused_raises_as_the_change_does(kb: None) -> None:

@@ -141,15 +141,16 @@ def make(
         change = act(write)
         return change, report(change)
     result = dry_runs.run(write, act, agent=agent)
-    past = None
+    past, reasons = None, list(result.reasons)
     if prove is not None:
         # A proof tells of calls.
         auth.require_viewing(request, "call_record")
         past = proofs.document(proofs.prove(lambda: act(write.replace(confirm=True)), days=prove))
+        reasons += filter(None, [past["reason"]])
     return result.change, {
         **report(result.change),
         "dry_run": True,
-        "reasons": list(result.reasons),
+        "reasons": reasons,
         "past": past,
     }
 

@@ -60,6 +60,12 @@ class ProofResult(ninja.Schema):
     coverage_sentence: Annotated[
         str, pydantic.Field(description="How much could be replayed, and why the rest could not.")
     ]
+    reason: Annotated[
+        str,
+        pydantic.Field(
+            description="Why it should be confirmed: it would have refused calls that ran lately. Empty: it would not."
+        ),
+    ]
     calls: Annotated[int, pydantic.Field(description="The recorded calls that the change could concern.")]
     coverage: Annotated[
         float, pydantic.Field(description="The share of them that could be replayed: 0 to 1.")

@@ -19,6 +19,8 @@ from toolbelt.core import agents, errors, gate_rules, grants, replay, texts
 from toolbelt.store import clock, recorded_facts, snapshots
 
 DAYS, MAX_DAYS = 30, 365
+# Calls that ran in this time and would be refused are a reason to confirm a change.
+RECENT = dt.timedelta(days=7)
 # How many calls of a row are named.
 MAX_EXAMPLES = 3
 # Below this share of the calls in reach, what a proof counts is only a lower bound.
@@ -31,7 +33,7 @@ CAVEAT = (
 @dataclass(slots=True)
 class Row:
     """Calls of one tool by one agent that would go otherwise, for one reason. ``ran`` are those that ran then;
-    ``examples`` are the ids of the newest.
+    ``recent`` are those of them of the last :data:`RECENT`; ``examples`` are the ids of the newest.
     """
 
     agent: str
@@ -41,6 +43,7 @@ class Row:
     words: str
     calls: int = 0
     ran: int = 0
+    recent: int = 0
     sessions: set[str] = field(default_factory=set)
     examples: list[int] = field(default_factory=list)
     last: dt.datetime | None = None
@@ -99,6 +102,22 @@ class Proof:
         return f"{period} this would have {made}."
 
     @property
+    def brief(self) -> str:
+        """Return what would go otherwise in a few words: ``41 calls refused, 7 load first``."""
+        parts = [words.format(count) for kind, words in _BRIEF.items() if (count := self.count(kind))]
+        return ", ".join(parts) or "no recorded call would go otherwise"
+
+    @property
+    def reason(self) -> str:
+        """Return why this change should be confirmed: it refuses calls that ran lately; empty if it does not."""
+        recent = sum(row.recent for row in self.rows if row.after == "refused")
+        if not recent:
+            return ""
+        return (
+            f"It would have refused {texts.counted(recent, 'call')} that ran in the last {RECENT.days} days."
+        )
+
+    @property
     def coverage_sentence(self) -> str:
         """Return how many of the calls could be decided again, and why others could not."""
         if not self.unproven:
@@ -119,6 +138,12 @@ _MADE: Mapping[replay.Kind, tuple[str, str]] = {
 }
 
 
+_BRIEF: Mapping[replay.Kind, str] = {
+    "refused": "{} refused",
+    "load": "{} must load first",
+    "ask": "{} ask first",
+    "runs": "{} admitted",
+}
 # What becomes of a call, for people and for programs.
 WORDS: Mapping[replay.Kind, str] = {
     "refused": "is refused",
@@ -183,6 +208,7 @@ def document(proof: Proof) -> dict[str, Any]:
         "since": grants.format_time(proof.since),
         "sentence": proof.sentence,
         "coverage_sentence": proof.coverage_sentence,
+        "reason": proof.reason,
         "calls": proof.calls,
         "coverage": proof.coverage,
         **{NAMES[kind]: proof.count(kind) for kind in replay.KINDS},
@@ -250,20 +276,20 @@ def _rows(
 ) -> tuple[Row, ...]:
     """Return the calls that would go otherwise by agent, tool and reason, those with the most calls first."""
     rows: dict[tuple[str, ...], Row] = {}
-    for call, session, facts in reader.newest_first(differences) if differences else ():
+    recently = clock.now() - RECENT
+    for call, at, session, facts in reader.newest_first(differences) if differences else ():
         before, after = differences[facts]
         place = (facts.agent, facts.tool, before.kind, after.kind, after.words)
         if (row := rows.get(place)) is None:
-            row = rows[place] = Row(*place)
+            row = rows[place] = Row(*place, last=at)
         row.calls += 1
-        row.ran += facts.outcome in replay.RAN
+        if facts.outcome in replay.RAN:
+            row.ran += 1
+            row.recent += at >= recently
         if session:
             row.sessions.add(session)
         if len(row.examples) < MAX_EXAMPLES:
             row.examples.append(call)
-    times = recorded_facts.times([row.examples[0] for row in rows.values()])
-    for row in rows.values():
-        row.last = times.get(row.examples[0])
     return tuple(
         sorted(
             rows.values(),

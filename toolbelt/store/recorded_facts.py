@@ -31,9 +31,10 @@ _Row = tuple[Any, ...]
 
 
 class Recorded(NamedTuple):
-    """A recorded call: its id, its session (empty: none), and its facts."""
+    """A recorded call: its id, when it arrived, its session (empty: none), and its facts."""
 
     id: int
+    at: dt.datetime
     session: str
     facts: replay.Facts
 
@@ -74,18 +75,15 @@ class Reader:
         known: dict[_Row, replay.Facts] = {}
         for rows, columns in self._queries:
             calls = rows.filter(agent__in=agents, tool__in=tools).order_by("-id")
-            for call, session, *row in calls.values_list("id", "session", *columns).iterator(_CHUNK):
+            for call, at, session, *row in calls.values_list("id", "at", "session", *columns).iterator(
+                _CHUNK
+            ):
                 key = tuple(row)
                 if (facts := known.get(key)) is None:
                     facts = known[key] = self._facts(key)
                 if facts in among:
-                    yield Recorded(call, session, facts)
+                    yield Recorded(call, at, session, facts)
 
     def _facts(self, row: _Row) -> replay.Facts:
         has_session, agent, tool, state, *others = row
         return replay.Facts(agent, tool, has_session, self._states.get(state), *others)
-
-
-def times(calls: Collection[int]) -> dict[int, dt.datetime]:
-    """Return when these calls arrived."""
-    return dict(models.CallRecord.objects.filter(pk__in=calls).values_list("pk", "at"))

@@ -218,6 +218,11 @@ def trying() -> Iterator[None]:
         _tried.reset(token)
 
 
+def is_trying() -> bool:
+    """Return whether what this thread writes is rolled back."""
+    return _tried.get() is not None
+
+
 def forget() -> None:
     """Clear the caches, as in a new process. For tests and measurements."""
     _catalogs.clear()

@@ -180,7 +180,7 @@ def change(
 
 def _hold(write: writing.Write, kind: str, name: str, changes: Entry, error: db.Error) -> None:
     """Hold a stop that could not be stored, in this process; raise errors.NotStored then."""
-    fault = faults.classify(error)
+    fault = None if snapshots.is_trying() else faults.classify(error)
     if kind not in holds.KINDS or "blocked" not in changes or fault is None:
         return
     if not changes["blocked"]:
