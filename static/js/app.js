@@ -140,10 +140,13 @@
     announceBriefly(`${word} ${key}`, () => delete button.dataset.copied);
   }
 
+  // Whether a request changes something: one that asks what a form would have done sends it only to be read.
+  htmx.isChange = ({ verb, elt }) => verb !== "get" && !("proof" in elt.dataset);
+
   // Add to each request which parts this page shows, so that the response contains them.
   document.addEventListener("htmx:configRequest", ({ target, detail }) => {
     unsent.delete(target);
-    if (detail.verb === "get") return;
+    if (!htmx.isChange(detail)) return;
     (target.closest("[popover]") ?? target.querySelector("[popover]:popover-open"))?.hidePopover();
     lastControl = target.contains(document.activeElement) ? document.activeElement : lastControl;
     byId("live").textContent = "";
@@ -183,10 +186,10 @@
   let previousNotice = null;
 
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {
-    if (detail.requestConfig.verb !== "get") previousNotice = byId("toast")?.firstElementChild;
+    if (htmx.isChange(detail.requestConfig)) previousNotice = byId("toast")?.firstElementChild;
   });
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
-    if (detail.requestConfig.verb === "get" || !detail.successful || !previousNotice) return;
+    if (!htmx.isChange(detail.requestConfig) || !detail.successful || !previousNotice) return;
     const isShown = byId("toast").firstElementChild === previousNotice;
     if (isShown && !previousNotice.contains(document.activeElement)) previousNotice.remove();
     previousNotice = null;
@@ -247,13 +250,13 @@
   let slowTimer = null;
 
   document.addEventListener("htmx:beforeRequest", ({ detail }) => {
-    if (detail.requestConfig.verb === "get") return;
+    if (!htmx.isChange(detail.requestConfig)) return;
     clearTimeout(slowTimer);
     slowTimer = setTimeout(() => notify("too-slow"), SLOW_AFTER);
   });
 
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
-    if (detail.requestConfig.verb === "get") return;
+    if (!htmx.isChange(detail.requestConfig)) return;
     clearTimeout(slowTimer);
     document.querySelector("[data-waiting]")?.remove();
   });

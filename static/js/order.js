@@ -20,7 +20,7 @@
   });
 
   document.addEventListener("htmx:beforeRequest", ({ detail: { xhr, requestConfig } }) => {
-    if (requestConfig.verb === "get") return;
+    if (!htmx.isChange(requestConfig)) return;
     pendingChanges.add(xhr);
     for (const elt of document.querySelectorAll(".htmx-request")) if (pendingReads.has(elt)) delayedReads.add(elt);
     xhr.addEventListener("readystatechange", () => keepForm(xhr, requestConfig.elt));

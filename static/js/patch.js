@@ -247,7 +247,7 @@
   // The response to a unit's own change is newer than the update that waits, so discard the update. A form that was
   // returned unsaved still waits.
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
-    if (detail.requestConfig.verb === "get") return;
+    if (!htmx.isChange(detail.requestConfig)) return;
     for (const [unit, fresh] of [...waitingUpdates]) {
       if (!unit.contains(detail.requestConfig.elt)) continue;
       waitingUpdates.delete(unit);

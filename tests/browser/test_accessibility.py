@@ -101,6 +101,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 # URLs that change something, return a fragment or a file, or redirect.
 NO_PAGES = {
     "live",
+    "proof",
     "apply_bulk",
     "logout",
     "revoke_connection",

@@ -61,6 +61,7 @@ OF_SCREENS = [(name, address) for name, address in ADDRESSES if name.startswith(
 CHANGES = {
     "web:switch",
     "web:override",
+    "web:proof",
     "web:reset",
     "web:apply_bulk",
     "web:undo",

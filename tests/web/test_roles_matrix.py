@@ -48,6 +48,7 @@ TABLE: Mapping[str, str] = {
     "change_density": "every user",
     "save_view": "every user",
     "delete_view": "every user",
+    "proof": "viewers",
     "document": "every user",
     "documents": "every user",
     "help": "every user",

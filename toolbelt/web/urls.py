@@ -20,6 +20,7 @@ from toolbelt.web import (
     ordering,
     people,
     preview,
+    proofs,
     rules,
     session_pages,
     settings,
@@ -77,6 +78,8 @@ urlpatterns = [
     path("help/documents/", documents.page, name="documents"),
     path("help/documents/<path:document>", documents.page, name="document"),
     path("status/", status.page, name="status"),
+    # What a form of another address would have done.
+    path("proof/", proofs.show, name="proof"),
     path("agents/", agents.listing, name="agents"),
     # Not under agents/, where an agent may be named "new".
     path("new/agent/", agents.new, name="new_agent"),

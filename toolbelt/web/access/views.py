@@ -96,10 +96,12 @@ class _Effect(pieces.Page):
         self.agent, self.key, self.was = agent, key, words.form_value(stored)
         # The state without a preview is the current one.
         self.lines = [
-            (word, previews.get(on)) for on, word in ((True, "On"), (False, "Off"), (None, "Default"))
+            (word, previews.get(on), words.form_value(on))
+            for on, word in ((True, "On"), (False, "Off"), (None, "Default"))
         ]
         self.kind, flip = ("tool", "override") if toolkit is None else ("toolkit", "switch")
         self.what = titles.of(toolkit) if toolkit is not None else key
+        self.flip_url = reverse(f"web:{flip}", args=[agent, key])
         self.flip_view, self.entry_view = f"web:{flip}", f"web:{self.kind}"
         self.block_view = f"web:block_{self.kind}"
         self.may_change = rights.may_flip(request.user, agent) and not switches.is_archived(agent)

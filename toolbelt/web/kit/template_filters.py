@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 
 from toolbelt.core import effects, gate_rules
 from toolbelt.core.rules import reasons
-from toolbelt.web.kit import context_saved, model_panel, texts, tool_sections, words
+from toolbelt.web.kit import context_saved, model_panel, proved_forms, texts, tool_sections, words
 
 register = template.Library()
 
@@ -43,6 +43,7 @@ register.filter("rule_words", gate_rules.in_words)
 register.filter("state_word", words.state_of)
 register.filter("visible", texts.visible)
 register.filter("context_saved", context_saved.in_words)
+register.filter("is_proved", proved_forms.find)
 
 
 @register.filter
