@@ -39,6 +39,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "search": ("/search/", "/search/?q=turn+off+slack+for+assistant"),
     "flip": ("/flip/?agent=assistant&key=team_chat&on=off",),
     "status": ("/status/",),
+    "replays": ("/status/replays/",),
     "account": ("/account/",),
     "new_agent": ("/new/agent/",),
     "agents": ("/agents/", "/agents/?q=nobody"),

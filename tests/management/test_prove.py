@@ -115,3 +115,11 @@ def test_wrong_arguments_exit_with_1_because_2_says_that_calls_differ() -> None:
     with pytest.raises(SystemExit) as ended:
         parser.parse_args(["--days", "many"])
     assert ended.value.code == 1
+
+
+def test_a_self_check_prints_how_many_verdicts_replays_reproduce(calls: None) -> None:
+    # The records of this test name no revision.
+    assert prove("--self-check") == "No call of the last 30 days can be replayed as it was decided.\n"
+    assert json.loads(prove("--self-check", "--json"))["mismatches"] == []
+    with pytest.raises(CommandError, match="--self-check proves no change"):
+        prove("--self-check", "--undo", "1")

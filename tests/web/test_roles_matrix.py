@@ -88,6 +88,7 @@ TABLE: Mapping[str, str] = {
     "check_belt": "administrators",
     "live": "every user",
     "status": "administrators",
+    "replays": "administrators",
     # One agent's switches and sessions
     "bulk_tools": "operators of any agent",
     "bulk_agents": "operators of any agent",

@@ -11,6 +11,7 @@ from django.test import Client
 
 from tests.web import dashboard
 from toolbelt import __version__, models
+from toolbelt.control import self_checks
 from toolbelt.control.config import installation
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -63,3 +64,23 @@ def test_the_page_contains_no_secrets(
     assert "hunter2" not in html
     assert django_settings.SECRET_KEY not in html
     assert str(django_settings.DATABASES["default"]["NAME"]) not in html
+
+
+def test_the_page_fetches_how_many_verdicts_replays_reproduce(admin_client: Client, belt: None) -> None:
+    assert 'hx-get="/status/replays/" hx-trigger="load"' in admin_client.get("/status/").content.decode()
+    page = dashboard.text(admin_client.get("/status/replays/"))
+    assert "No call of the last 30 days can be replayed as it was decided." in page
+
+
+def test_calls_that_a_replay_decides_otherwise_are_named(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = self_checks.SelfCheck(
+        days=30, revisions=2, calls=10_000, reproduced=9_999, uncertain=3, mismatches=(7,)
+    )
+    monkeypatch.setattr(self_checks, "check", lambda: checked)
+
+    page = dashboard.text(admin_client.get("/status/replays/"))
+
+    assert "Replays reproduce 99.99 % of 10000 recorded verdicts" in page
+    assert 'href="/calls/7/"' in page

@@ -131,6 +131,13 @@ class Judge:
             verdict = verdict._replace(kind="runs")
         return verdict if verdict.kind != "runs" else self._with_arguments(facts, agent, verdict)
 
+    def reason(self, facts: Facts) -> str:
+        """Return the reason code that a call's record has; empty if there is no such tool in the catalog."""
+        if facts.tool not in self.catalog.tools:
+            return ""
+        state, subagent = facts.state or "", facts.subagent or ""
+        return self._decided(facts.agent, facts.has_session, state, subagent, facts.tool).code
+
     def _snapshot(self, agent: str, has_session: bool, state: str, subagent: str) -> resolution.Snapshot:
         session = None
         if has_session:

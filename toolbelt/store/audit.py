@@ -226,6 +226,17 @@ def last_before(moment: dt.datetime) -> int:
     return rows.order_by("-id").values_list("id", flat=True).first() or 0
 
 
+def last_at(revision: int) -> int:
+    """Return the id of the last entry that was in force at a revision; 0 if there is none."""
+    later = (
+        models.AuditEntry.objects.filter(revision__gt=revision)
+        .order_by("id")
+        .values_list("pk", flat=True)
+        .first()
+    )
+    return newest_id() if later is None else later - 1
+
+
 def newest_until(entry: int, subject_kind: str, subject_key: str) -> Entry | None:
     """Return the newest entry of a subject among those up to the one with this id."""
     rows = models.AuditEntry.objects.filter(subject_kind=subject_kind, subject_key=subject_key, pk__lte=entry)

@@ -39,6 +39,16 @@ class Recorded(NamedTuple):
     facts: replay.Facts
 
 
+class Decided(NamedTuple):
+    """A recorded call with the revision that decided on it, and the reason code of its tool's state."""
+
+    id: int
+    at: dt.datetime
+    revision: int
+    reason: str
+    facts: replay.Facts
+
+
 class Reader:
     """The calls since a time, by these agents or by all.
 
@@ -83,6 +93,19 @@ class Reader:
                     facts = known[key] = self._facts(key)
                 if facts in among:
                     yield Recorded(call, at, session, facts)
+
+    def revisions(self) -> list[int]:
+        """Return the revisions that decided on the calls, the newest first."""
+        rows = self._queries[0][0].filter(revision__isnull=False, definition__isnull=False)
+        found = rows.order_by("-revision").values_list("revision", flat=True).distinct()
+        return [number for number in found if number is not None]
+
+    def decided(self, revisions: Collection[int]) -> Iterator[Decided]:
+        """Yield the calls that were decided at these revisions, the newest revision first."""
+        rows = self._queries[0][0].filter(revision__in=revisions, definition__isnull=False)
+        calls = rows.order_by("-revision", "-id").values_list("id", "at", "revision", "reason", *_FACTS)
+        for call, at, revision, reason, *row in calls.iterator(_CHUNK):
+            yield Decided(call, at, revision or 0, reason, self._facts(tuple(row)))
 
     def _facts(self, row: _Row) -> replay.Facts:
         has_session, agent, tool, state, *others = row

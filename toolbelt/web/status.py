@@ -10,9 +10,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt import conf
+from toolbelt.control import self_checks
 from toolbelt.control.config import drift, installation
 from toolbelt.control.servers import plugin_overview
-from toolbelt.web.kit import http, pieces, words
+from toolbelt.web.kit import http, pieces, responses, words
 from toolbelt.web.plugins import listing as plugins
 
 # What is wrong with a plugin, by the word of its state.
@@ -27,6 +28,22 @@ _PROBLEMS = {
 def page(request: http.Request) -> HttpResponse:
     """Show the page to staff only, like the metrics and the admin."""
     return render(request, "status/status.html", {"page": _Page(request)})
+
+
+@require_safe
+def replays(request: http.Request) -> HttpResponse:
+    """Show whether replays reproduce what was recorded: fetched after the page, because it takes seconds."""
+    if not getattr(request.user, "is_staff", False):
+        raise PermissionDenied
+    page = _Replays(self_checks.check())
+    return responses.show(request, page, "status/replays.html", "status/_replays.html")
+
+
+class _Replays(pieces.Page):
+    """The result of the self-check."""
+
+    def __init__(self, checked: self_checks.SelfCheck) -> None:
+        self.checked = checked
 
 
 class _Page(pieces.Page):

@@ -78,6 +78,7 @@ urlpatterns = [
     path("help/documents/", documents.page, name="documents"),
     path("help/documents/<path:document>", documents.page, name="document"),
     path("status/", status.page, name="status"),
+    path("status/replays/", status.replays, name="replays"),
     # What a form of another address would have done.
     path("proof/", proofs.show, name="proof"),
     path("agents/", agents.listing, name="agents"),

@@ -1,21 +1,31 @@
-"""Checks of the configuration: whether it is as the belt that was applied last."""
+"""Checks of the configuration: whether it is as the belt that was applied last, and its past is rebuilt right."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from toolbelt import conf
+from toolbelt.control import self_checks
 from toolbelt.control.config import drift
 from toolbelt.control.doctor import findings
 
 
 def examine() -> Iterator[findings.Finding]:
-    """Yield a finding if the configuration differs from the belt applied last."""
+    """Yield a finding if the configuration differs from the belt applied last, or replays from the past."""
     found = drift.find()
     if found is not None and found.differences:
         yield findings.Finding(
             code="belt-drift",
             message=found.message,
             way_out=f"See all with `{conf.COMMAND} belt drift`; then change the file as well, or apply it again.",
+            level="note",
+        )
+    checked = self_checks.check()
+    if checked.mismatches:
+        calls = ", ".join(map(str, checked.mismatches))
+        yield findings.Finding(
+            code="replays",
+            message=f"{checked.sentence} Proofs may be wrong for calls like these.",
+            way_out=f"Report it as an error of Toolbelt, with the calls {calls}.",
             level="note",
         )

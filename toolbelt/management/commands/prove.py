@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import getpass
 import json
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.control import proofs, writing
+from toolbelt.control import proofs, self_checks, writing
 from toolbelt.core import errors
 from toolbelt.management import belt_markdown, columns, files, terminal
 
@@ -32,6 +33,11 @@ class Command(terminal.ComparingCommand):
         parser.add_argument("file", metavar="FILE", nargs="?", help="a belt; - for standard input")
         parser.add_argument(
             "--undo", metavar="CHANGE", type=int, help="undo the change with this number, and its batch"
+        )
+        parser.add_argument(
+            "--self-check",
+            action="store_true",
+            help="instead, compare recorded verdicts with their replays, as everything was configured then",
         )
         parser.add_argument(
             "--days",
@@ -62,6 +68,9 @@ class Command(terminal.ComparingCommand):
 
     def handle(self, *args: Any, file: str | None, **options: Any) -> None:
         """Print the proof."""
+        if options["self_check"]:
+            self._check(file, options)
+            return
         proof = _prove(file, options)
         if options["json"]:
             self.stdout.write_json(json.dumps(proofs.document(proof), indent=2, ensure_ascii=False) + "\n")
@@ -73,6 +82,20 @@ class Command(terminal.ComparingCommand):
                 f"Not proven: {proof.coverage:.1%} of the calls could be replayed, less than {options['coverage']:g} %."
             )
         if not proof.is_nothing:
+            sys.exit(self.DIFFERS)
+
+    def _check(self, file: str | None, options: dict[str, Any]) -> None:
+        """Print how many verdicts the replays reproduce; exit with 2 if they do not reproduce all."""
+        if file is not None or options["undo"] is not None:
+            raise CommandError("--self-check proves no change: leave out the belt and --undo.")
+        checked = self_checks.check(days=options["days"])
+        if options["json"]:
+            self.stdout.write_json(json.dumps(dataclasses.asdict(checked), indent=2) + "\n")
+        else:
+            self.stdout.write(checked.sentence)
+            for call in checked.mismatches:
+                self.stdout.write(f"  decided otherwise: call {call}")
+        if checked.mismatches:
             sys.exit(self.DIFFERS)
 
 
