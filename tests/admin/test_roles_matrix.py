@@ -19,8 +19,8 @@ from toolbelt.control.people import roles
 
 SETUP = writing.by("setup", via="command")
 # Staff with a role; ``own`` is a viewer who only operates ada.
-PEOPLE = ("nobody", "viewer", "own", "operator", "administrator", "superuser")
-VIEWERS, OPERATORS, ADMINISTRATORS = PEOPLE[1:], PEOPLE[3:], PEOPLE[4:]
+PEOPLE = ("nobody", "approver", "viewer", "own", "operator", "administrator", "superuser")
+VIEWERS, OPERATORS, ADMINISTRATORS = PEOPLE[2:], PEOPLE[4:], PEOPLE[5:]
 # Who may see, change, add and remove rows of each model.
 TABLE: Mapping[type[Any], tuple[tuple[str, ...], ...]] = {
     models.Agent: (VIEWERS, OPERATORS, ADMINISTRATORS, ADMINISTRATORS),

@@ -289,7 +289,7 @@ def test_reading_decides_nothing(decider: Client) -> None:
 def test_who_may_not_decide_sees_why(viewer: Client) -> None:
     call = ask({"amount": 700, "order": "secret-order"})
     html = dashboard.text(viewer.get(LIST))
-    assert "Operators and administrators decide" in html
+    assert "Approvers, operators and administrators decide" in html
     assert "secret-order" not in html
     response = viewer.get(of(call))
     assert response.status_code == 403

@@ -24,15 +24,27 @@ from toolbelt.control.people import roles, tokens
 pytestmark = pytest.mark.django_db
 SETUP = writing.by("setup", via="command")
 # ``own`` operates only ada, and ``other`` only bob; all sample URLs are ada's.
-PEOPLE = ("nobody", "without a role", "viewer", "other", "own", "operator", "administrator", "superuser")
+PEOPLE = (
+    "nobody",
+    "without a role",
+    "approver",
+    "viewer",
+    "other",
+    "own",
+    "operator",
+    "administrator",
+    "superuser",
+)
 MAY: Mapping[str, tuple[str, ...]] = {
     "anyone": PEOPLE,
     "every user": PEOPLE[1:],
-    "viewers": PEOPLE[2:],
-    "operators of any agent": PEOPLE[3:],
-    "operators of this agent": PEOPLE[4:],
-    "operators": PEOPLE[5:],
-    "administrators": PEOPLE[6:],
+    "viewers": PEOPLE[3:],
+    "operators of any agent": PEOPLE[4:],
+    "operators of this agent": PEOPLE[5:],
+    "operators": PEOPLE[6:],
+    "administrators": PEOPLE[7:],
+    "deciders about any agent": ("approver", *PEOPLE[4:]),
+    "deciders about this agent": ("approver", *PEOPLE[5:]),
     "nobody": (),
 }
 TABLE: Mapping[str, str] = {
@@ -117,9 +129,9 @@ TABLE: Mapping[str, str] = {
     "review": "every user",
     "decide": "operators",
     "approvals": "every user",
-    "approval": "operators of this agent",
-    "decide_approvals": "operators of any agent",
-    "edit_approval": "operators of this agent",
+    "approval": "deciders about this agent",
+    "decide_approvals": "deciders about any agent",
+    "edit_approval": "deciders about this agent",
     "reconnect_plugin": "operators",
     "new_agent": "administrators",
     "create_agent": "administrators",

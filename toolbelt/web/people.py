@@ -20,6 +20,7 @@ from toolbelt.web.kit import forms as kit
 _ADD = ("auth.add_user", "auth.change_user")
 _MEANINGS = {
     "viewer": "View everything except tokens",
+    "approver": "Decide about calls that wait for approval, and change nothing",
     "operator": "Also flip switches, edit agents and toolkits, approve tools",
     "administrator": "Everything, including tokens and people",
 }

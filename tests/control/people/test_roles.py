@@ -52,14 +52,20 @@ def test_an_upgrade_gives_existing_roles_their_permissions_on_new_models() -> No
         role: set(auth.Permission.objects.filter(group__name=role).values_list("codename", flat=True))
         for role in roles.ROLES
     }
-    assert [role for role in roles.ROLES if "view_gaterule" in held[role]] == [*roles.ROLES]
+    assert [role for role in roles.ROLES if "view_gaterule" in held[role]] == [
+        "viewer",
+        "operator",
+        "administrator",
+    ]
     assert [role for role in roles.ROLES if "add_gaterule" in held[role]] == ["administrator"]
     assert "change_agent" not in held["operator"]
 
 
 def test_each_role_has_the_permissions_of_the_previous_one() -> None:
-    viewer, operator, administrator = map(roles.permissions, roles.ROLES)
-    assert viewer < operator < administrator
+    viewer, approver, operator, administrator = map(roles.permissions, roles.ROLES)
+    assert viewer | approver < operator < administrator
+    # Who approves edits no configuration, and sees nothing that people without a role do not see but the calls.
+    assert approver == {rights.DECIDE, rights.permission("view", "approval")}
     assert not [name for name in viewer if not name.startswith("toolbelt.view_")]
     assert rights.FLIP in operator
     assert rights.permission("add", "agent") not in operator

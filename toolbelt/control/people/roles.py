@@ -1,11 +1,12 @@
-"""Roles of users: three roles, and operators of single agents.
+"""Roles of users: four roles, and operators of single agents.
 
 ==============  =======================================================================================
 role            may
 ==============  =======================================================================================
 viewer          view everything except tokens: states, reasons, the audit log, calls
-operator        also flip switches, edit agents and toolkits, block, approve and refresh tools, evict sessions,
-                decide about calls that wait for approval, use agents with MCP clients that sign in
+approver        decide about calls that wait for approval, and see them; beside that, as without a role
+operator        what viewers and approvers may; also flip switches, edit agents and toolkits, block, approve and
+                refresh tools, evict sessions, use agents with MCP clients that sign in
 administrator   everything, including the admin and the users
 ==============  =======================================================================================
 
@@ -30,7 +31,7 @@ from toolbelt.control.people import rights
 from toolbelt.core import errors
 from toolbelt.store import entries, operators
 
-Role = Literal["viewer", "operator", "administrator"]
+Role = Literal["viewer", "approver", "operator", "administrator"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 # Models for plugins and for internal use, which are not viewed, or only by those who may issue tokens.
 _UNSEEN = frozenset(
@@ -45,6 +46,7 @@ _UNSEEN = frozenset(
         "savedview",
     }
 )
+_OF_APPROVERS = (rights.permission("view", "approval"), rights.DECIDE)
 _OF_OPERATORS = (
     rights.FLIP,
     rights.permission("change", "toolkit"),
@@ -52,8 +54,7 @@ _OF_OPERATORS = (
     rights.permission("change", "plugin"),
     rights.permission("change", "session"),
     rights.permission("delete", "session"),
-    rights.permission("view", "approval"),
-    rights.DECIDE,
+    *_OF_APPROVERS,
     rights.USE,
 )
 
@@ -68,6 +69,8 @@ def permissions(role: Role) -> frozenset[str]:
     if role == "administrator":
         users = {name for name in names.values() if name.startswith("auth.")}
         return frozenset(toolbelts.values()) | users
+    if role == "approver":
+        return frozenset(_OF_APPROVERS)
     viewing = {
         name
         for permission_, name in toolbelts.items()

@@ -28,8 +28,8 @@ from toolbelt.web.review import asked_calls, call_edits
 MAX_AT_ONCE = 50
 MAX_SETTLED = 20
 WHO = (
-    "Operators and administrators decide about calls that wait for approval, and the operators of an agent about its"
-    " calls."
+    "Approvers, operators and administrators decide about calls that wait for approval, and the operators of an agent"
+    " about its calls."
 )
 
 
