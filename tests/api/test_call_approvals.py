@@ -123,6 +123,28 @@ def test_an_agent_reads_the_state_of_its_own_requests_and_nothing_else(asking: N
     assert deciding.find(key).state == "pending"
 
 
+def test_a_call_is_approved_for_days_over_http_and_revoked(asking: None) -> None:
+    ada, olive = agent(), asking_as("approver")
+    call = {"tool": "clock", "arguments": {"zone": "UTC"}}
+    key = ada.post("/agents/ada/calls", call).json()["approval"]["id"]
+    shown = olive.get("/approvals").json()["items"][0]["shown"]
+    path = f"/agents/ada/approvals/{key}"
+    assert olive.post(f"{path}/approve", {"shown": shown, "always_days": 31}).status_code == 422
+    approved = olive.post(f"{path}/approve", {"shown": shown, "always_days": 30}).json()
+    assert (approved["state"], bool(approved["always"])) == ("approved", True)
+    assert [ada.post("/agents/ada/calls", call).json()["is_error"] for _ in range(2)] == [False, False]
+    assert [each["id"] for each in olive.get("/approvals?always=true").json()["items"]] == [key]
+    by = [each["always_of"] for each in olive.get("/approvals?state=done").json()["items"]]
+    assert by == [key, ""]
+    (decider,) = olive.get("/approvals/deciders").json()["items"]
+    assert (decider["name"], decider["decided"], decider["approved"]) == ("olive", 1, 1)
+    assert asking_as("", "nina").get("/approvals/deciders").json()["items"] == []
+    assert ada.post(f"{path}/revoke", {}).status_code == 403
+    assert olive.post(f"{path}/revoke", {}).json()["always"] is None
+    assert olive.post(f"{path}/revoke", {}).status_code == 409
+    assert ada.post("/agents/ada/calls", call).json()["code"] == "approval-pending"
+
+
 def test_who_may_not_decide_about_the_agent_sees_and_decides_nothing(asking: None) -> None:
     key = pending(agent())
     for other in (asking_as("viewer", "vera"), asking_as("", "bobs")):

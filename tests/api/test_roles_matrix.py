@@ -45,6 +45,7 @@ TABLE: Mapping[str, str] = {
     "read_approval": "deciders about this agent",
     "approve_call": "deciders about this agent",
     "reject_call": "deciders about this agent",
+    "revoke_approval": "deciders about this agent",
     "edit_call": "deciders about this agent",
     "equip_session": "operators of this agent",
     "evict_session": "operators of this agent",

@@ -20,6 +20,7 @@ from toolbelt.control.access import switches
 from toolbelt.control.agents import call_approvals
 from toolbelt.control.catalog import entries
 from toolbelt.control.people import saved_views
+from toolbelt.core import call_approvals as values
 from toolbelt.runtime import calls
 
 pytestmark = pytest.mark.browser
@@ -144,6 +145,7 @@ NO_PAGES = {
     "decide",
     "decide_approvals",
     "edit_approval",
+    "revoke_approval",
     "reconnect_plugin",
     "save_loadout",
     "remove_loadout",
@@ -294,6 +296,8 @@ def demo_with_events(olive_is_staff: None) -> None:
     approved = asking.ask({"path": "/srv/shop", "force": True}, agent="runner", tool="git__git_status", ago=9)
     call_approvals.reject(writing.by("otto", via="api"), approved.key, "Not now.")
     asking.ask({"paths": ["/srv"]}, agent="runner", tool="git__git_status")
+    kept = asking.ask({"path": "/srv/kept"}, agent="runner", tool="git__git_status", ago=9)
+    call_approvals.approve(writing.by("otto", via="api"), kept.key, kept.shown, values.MAX_ALWAYS)
     arguments = {"path": "/srv/shop", "force": False, "token": "[withheld]"}
     asked = asking.ask(arguments, agent="runner", tool="git__git_status", approvals=2)
     models.Approval.objects.filter(key=asked.key).update(key="7F3KQ2MW")

@@ -96,3 +96,18 @@ def test_a_call_is_rejected_with_a_note_for_the_model() -> None:
         run("reject", key)
     with pytest.raises(CommandError):
         run("show", "NOSUCH")
+
+
+def test_a_call_is_approved_for_days_listed_and_revoked() -> None:
+    key = asked()
+    assert f"approvals revoke {key} ends that" in run("approve", key, "--days", "7")
+    assert run("list", "--always").split()[:3] == [key, "ada", "refund"]
+    asked()
+    assert models.Approval.objects.latest("id").state == "approved"
+    assert "1 call on 1 day" in run("people")
+    assert run("revoke", key).startswith(f"Revoked {key}")
+    assert run("list", "--always") == "No approval holds for further calls.\n"
+    with pytest.raises(CommandError, match="nothing to revoke"):
+        run("revoke", key)
+    with pytest.raises(CommandError, match="30 days at most"):
+        run("approve", asked(800), "--days", "31")

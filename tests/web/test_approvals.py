@@ -286,6 +286,32 @@ def test_reading_decides_nothing(decider: Client) -> None:
     assert state(call) == "pending"
 
 
+def test_a_call_is_approved_for_a_while_on_its_page_and_revoked_on_the_list(decider: Client) -> None:
+    call, other = ask({"amount": 700}), ask({"amount": 800, "token": "[withheld]"})
+    assert open_page(decider, of(call)).call.may_keep
+    assert not open_page(decider, of(other)).call.may_keep
+    response = decide(decider, "always", other)
+    assert (response.status_code, state(other)) == (409, "pending")
+    decide(decider, "always", call)
+    assert state(call) == "approved"
+    assert [each.key for each in open_page(decider).kept] == [call.key]
+    assert "approved in any session until" in dashboard.text(decider.get(of(call)))
+    dashboard.post(decider, f"{of(call)}revoke/")
+    assert open_page(decider).kept == ()
+    assert dashboard.post(decider, f"{of(call)}revoke/").status_code == 422
+
+
+def test_the_list_says_how_people_decide_and_marks_who_rejects_nothing(decider: Client) -> None:
+    for amount in range(600, 620):
+        call_approvals.approve(PIA, (call := ask({"amount": amount})).key, call.shown)
+    (pia,) = open_page(decider).deciders
+    assert (pia.name, pia.decided, pia.share, pia.is_habit) == ("pia", 20, "100 %", True)
+    rejected = ask({"amount": 900})
+    call_approvals.reject(PIA, rejected.key)
+    (pia,) = open_page(decider).deciders
+    assert (pia.decided, pia.share, pia.is_habit) == (21, "95 %", False)
+
+
 def test_who_may_not_decide_sees_why(viewer: Client) -> None:
     call = ask({"amount": 700, "order": "secret-order"})
     html = dashboard.text(viewer.get(LIST))
@@ -293,7 +319,7 @@ def test_who_may_not_decide_sees_why(viewer: Client) -> None:
     assert "secret-order" not in html
     response = viewer.get(of(call))
     assert response.status_code == 403
-    assert "Operators and administrators decide" in dashboard.text(response)
+    assert "Approvers, operators and administrators decide" in dashboard.text(response)
     assert badge(viewer) == 0
     for answer in (decide(viewer, "approve", call), edit(viewer, call)):
         assert answer.status_code == 403

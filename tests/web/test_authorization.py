@@ -98,6 +98,7 @@ CHANGES = {
     "web:decide",
     "web:decide_approvals",
     "web:edit_approval",
+    "web:revoke_approval",
     "web:reconnect_plugin",
     "web:save_loadout",
     "web:remove_loadout",

@@ -131,6 +131,7 @@ TABLE: Mapping[str, str] = {
     "approvals": "every user",
     "approval": "deciders about this agent",
     "decide_approvals": "deciders about any agent",
+    "revoke_approval": "deciders about this agent",
     "edit_approval": "deciders about this agent",
     "reconnect_plugin": "operators",
     "new_agent": "administrators",

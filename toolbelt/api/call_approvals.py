@@ -22,6 +22,8 @@ router = ninja.Router(tags=["agents: calls that wait for approval"])
 
 # As long as most clients and proxies wait.
 MAX_WAIT = 45
+# The days of people's figures.
+DAYS = 30
 _PREFER_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,6})\"?\s*(?=[,;]|$)", re.IGNORECASE)
 _PATH = "/agents/{agent}/approvals/{approval}"
 State = values.State
@@ -46,6 +48,9 @@ class ListQuery(schemas.Query):
     state: Annotated[State | None, pydantic.Field(description="Only those in this state.")] = "pending"
     agent: Annotated[names.Text, pydantic.Field(description="Only those of this agent.")] = ""
     tool: Annotated[names.Text, pydantic.Field(description="Only those of this tool.")] = ""
+    always: Annotated[
+        bool, pydantic.Field(description="Instead of a state: only those that hold for further calls.")
+    ] = False
     limit: Annotated[
         int, pydantic.Field(ge=1, le=call_approvals.MAX_LISTED, description="The maximum number.")
     ] = 100
@@ -96,6 +101,13 @@ class Approval(ApprovalState):
     approved_by: list[str]
     rejected_by: str
     edited_by: str
+    always: Annotated[
+        dt.datetime | None,
+        pydantic.Field(description="Until when the same call, in any session, is approved automatically."),
+    ]
+    always_of: Annotated[
+        str, pydantic.Field(description="The approval for a while by which this one was approved.")
+    ]
     shown: Annotated[
         str, pydantic.Field(description="The digest of what is shown, to approve or edit exactly this.")
     ]
@@ -148,12 +160,49 @@ class Approvals(ninja.Schema):
     items: list[Approval]
 
 
+class Decider(ninja.Schema):
+    """How a person decided about calls in the last 30 days."""
+
+    name: str
+    decided: Annotated[int, pydantic.Field(description="About how many calls.")]
+    approved: Annotated[int, pydantic.Field(description="How many of these they approved.")]
+    days: Annotated[int, pydantic.Field(description="On how many days they decided.")]
+    median_seconds: Annotated[
+        float, pydantic.Field(description="How long half of the calls had waited at most, in seconds.")
+    ]
+
+
+class Deciders(ninja.Schema):
+    """The people who decided, the one who decided most first."""
+
+    items: list[Decider]
+
+
 class Approve(schemas.Body):
     """A yes to a call as it was shown."""
 
     shown: Annotated[
         names.Name, pydantic.Field(description="The `shown` that you saw. If it differs, 409 `stale`.")
     ]
+    reason: names.Reason = ""
+
+
+class ApproveAlways(Approve):
+    """A yes to a call as it was shown, once or for a while."""
+
+    always_days: Annotated[
+        int,
+        pydantic.Field(
+            ge=0,
+            le=values.MAX_ALWAYS.days,
+            description="For how many days the same call, in any session, is approved automatically. 0: it runs once.",
+        ),
+    ] = 0
+
+
+class Revoke(schemas.Body):
+    """The end of an approval for a while."""
+
     reason: names.Reason = ""
 
 
@@ -181,10 +230,33 @@ def list_approvals(request: HttpRequest, query: params.Query[ListQuery]) -> Any:
     agents = auth.decidable_agents(request)
     if query.agent:
         agents = frozenset({query.agent}) if agents is None or query.agent in agents else frozenset()
+    if query.always:
+        kept = [each for each in call_approvals.kept(agents) if query.tool in ("", each.tool)]
+        return {"items": list(map(_document, kept[: query.limit]))}
     found = call_approvals.listed(
         state=query.state or "", agents=agents, tool=query.tool, maximum=query.limit
     )
     return {"items": list(map(_document, found))}
+
+
+@router.get("/approvals/deciders", auth=auth.reading(), response=Deciders)
+def list_deciders(request: HttpRequest) -> Any:
+    """List who decided about calls in the last 30 days, how often and how fast: of the agents about whose calls you may
+    decide.
+    """
+    found = call_approvals.deciders(DAYS, auth.decidable_agents(request))
+    return {
+        "items": [
+            {
+                "name": each.name,
+                "decided": each.decided,
+                "approved": each.approved,
+                "days": each.days,
+                "median_seconds": each.median_wait.total_seconds(),
+            }
+            for each in found
+        ]
+    }
 
 
 @router.get(_PATH, auth=auth.agent, response=ApprovalState)
@@ -220,13 +292,25 @@ def read_approval(request: HttpRequest, agent: str, approval: names.Name) -> Any
 @router.post(
     _PATH + "/approve", auth=auth.deciding_writing, response={200: Approval, **problems.documented(409)}
 )
-def approve_call(request: HttpRequest, agent: str, approval: names.Name, body: Approve) -> Any:
+def approve_call(request: HttpRequest, agent: str, approval: names.Name, body: ApproveAlways) -> Any:
     """Approve a call, as you saw it. It runs once, when it is made again.
 
-    You may not approve what was called with a token of yours.
+    With `always_days`, the same call is approved automatically for as long: of this agent, in any session, until its
+    tool, its options or a rule that asks changes. You may not approve what was called with a token of yours.
     """
     key = _find(agent, approval).key
-    return _document(call_approvals.approve(auth.write(request, reason=body.reason), key, body.shown))
+    always = dt.timedelta(days=body.always_days) if body.always_days else None
+    write = auth.write(request, reason=body.reason)
+    return _document(call_approvals.approve(write, key, body.shown, always))
+
+
+@router.post(
+    _PATH + "/revoke", auth=auth.deciding_writing, response={200: Approval, **problems.documented(409)}
+)
+def revoke_approval(request: HttpRequest, agent: str, approval: names.Name, body: Revoke) -> Any:
+    """Revoke an approval that holds for a while: the same call is asked about again. What runs already is not ended."""
+    key = _find(agent, approval).key
+    return _document(call_approvals.revoke(auth.write(request, reason=body.reason), key))
 
 
 @router.post(

@@ -13,6 +13,9 @@ The states, and what leads from one to another::
               → withdrawn
     spent     → done        the tool ran, with this outcome; until then, it may have run
 
+An approval may be given for a while, "always": until then, the same call is approved again automatically, each time as
+a request of its own.
+
 Silence denies: a request that is past its time is expired, whatever is stored. An approval is for one binding: the
 caller, the tool and its version, the exact arguments, and the rules that ask. Whatever else is called is another one.
 """
@@ -54,6 +57,8 @@ DEFAULT_SECONDS = 3600
 # Everything that is approved can be read: larger arguments are not asked about. As JSON, in characters.
 MAX_PREVIEW = 100_000
 MAX_NOTE = 500
+# How long a call can be approved again automatically.
+MAX_ALWAYS = timedelta(days=30)
 # The longest value, as JSON, that the model is told of an edited argument.
 MAX_NOTICED = 200
 
@@ -65,7 +70,8 @@ class Approval:
     ``key`` is what people and models call it. ``preview`` are the call's arguments without secrets, and ``edited`` the
     arguments that an operator replaced. ``needed`` people have to approve it; ``approved_by`` are those who did.
     ``asked_by`` is the operator whose token made the call; empty if an agent's did. ``note`` is what the model reads if
-    it is rejected. ``version`` counts what was done to it.
+    it is rejected. ``always`` is until when the same call is approved automatically, in any session; ``always_of`` is
+    the approval by which this one was. ``version`` counts what was done to it.
     """
 
     key: str
@@ -87,6 +93,8 @@ class Approval:
     note: str = ""
     spent: datetime | None = None
     outcome: str = ""
+    always: datetime | None = None
+    always_of: str = ""
     version: int = 0
 
     def state_at(self, at: datetime) -> State:
@@ -181,6 +189,40 @@ def approve(approval: Approval, by: str, at: datetime) -> Approval:
     if len(approved_by) < approval.needed:
         return dataclasses.replace(approval, approved_by=approved_by, version=approval.version + 1)
     return moved(approval, "approved", approved_by=approved_by, expires=_again(approval, at))
+
+
+def keep(approval: Approval, at: datetime, time: timedelta) -> Approval:
+    """Return an approved approval that holds for the same call again, for this time. Raise errors.Refused if it cannot.
+
+    Whoever says always has seen all that runs, and what runs is what was called.
+    """
+    if not timedelta(0) < time <= MAX_ALWAYS:
+        raise errors.Refused(f"A call can be approved for {MAX_ALWAYS.days} days at most.")
+    if approval.needed > 1:
+        raise errors.Refused(
+            f"{approval.needed} people have to approve this call each time: approve it once."
+        )
+    if approval.edited:
+        raise errors.Refused(
+            "Its arguments were edited, and the agent will call with others: approve it once."
+        )
+    if approval.hidden:
+        raise errors.Refused("Not all of its arguments are shown: approve it once.")
+    return dataclasses.replace(approval, always=at + time)
+
+
+def again(kept: Approval, request: Approval) -> Approval:
+    """Return the request about a call, approved by the approval that was given for a while."""
+    return dataclasses.replace(request, state="approved", approved_by=kept.approved_by, always_of=kept.key)
+
+
+def revoke(approval: Approval, at: datetime) -> Approval:
+    """Return the approval, which holds for no further call. Raise errors.Refused if it does not hold for any."""
+    if approval.always is None or approval.always <= at:
+        raise errors.Refused(
+            f"Approval {approval.key} holds for no further call: there is nothing to revoke."
+        )
+    return dataclasses.replace(approval, always=None, version=approval.version + 1)
 
 
 def reject(approval: Approval, by: str, at: datetime, note: str = "") -> Approval:

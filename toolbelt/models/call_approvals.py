@@ -65,6 +65,19 @@ class Approval(models.Model):
     outcome = models.CharField(
         max_length=20, blank=True, help_text="How its call ended. Empty once it is spent: it may have run."
     )
+    again = models.CharField(
+        max_length=64,
+        blank=True,
+        help_text="A digest of what it is for in any session: as the binding, without the session.",
+    )
+    always = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="Until when the same call is approved automatically, in any session. Empty: never.",
+    )
+    always_of = models.CharField(
+        max_length=12, blank=True, help_text="The approval for a while by which this one was approved."
+    )
     version = models.PositiveIntegerField(default=0, help_text="How often something was done to it.")
 
     class Meta:
@@ -75,6 +88,7 @@ class Approval(models.Model):
             models.Index(fields=["state", "agent"], name="approval_of_agent"),
             models.Index(fields=["digest"], name="approval_of_call"),
             models.Index(fields=["asked"], name="approval_oldest"),
+            models.Index(fields=["again"], condition=Q(always__isnull=False), name="approval_for_a_while"),
         ]
         constraints = [
             naming.one_of("approval", "state", call_approvals.STATES),

@@ -43,13 +43,35 @@ def spent(key: str, binding: str) -> Approval | None:
     return _first(models.Approval.objects.filter(key=key, binding=binding, state="spent"))
 
 
+def kept(again: str) -> Approval | None:
+    """Return the approval that holds now for this call in any session; None if there is none."""
+    rows = models.Approval.objects.filter(again=again, always__gt=clock.now())
+    return _first(rows.order_by("-always"))
+
+
+def all_kept(agents: Collection[str] | None = None) -> list[Approval]:
+    """Return the approvals that hold for further calls, the newest first: of these agents or of all."""
+    rows = models.Approval.objects.filter(always__gt=clock.now())
+    if agents is not None:
+        rows = rows.filter(agent__in=agents)
+    return [_value(row) for row in rows.order_by("-id")]
+
+
+def withdraw_again(key: str) -> None:
+    """Withdraw what was approved by the approval with this key, and has not begun to run."""
+    rows = models.Approval.objects.filter(always_of=key, state="approved")
+    rows.update(state="withdrawn", version=orm.F("version") + 1)
+
+
 def read(key: str) -> Approval | None:
     """Return the approval with this key; None if there is none."""
     return _first(models.Approval.objects.filter(key=key))
 
 
-def add(approval: Approval, binding: str, digest: str) -> Approval | None:
+def add(approval: Approval, binding: str, digest: str, again: str = "") -> Approval | None:
     """Store a request, and return it with its key; withdraw those for the same call that were asked about otherwise.
+
+    It is approved if an approval holds for the same call ``again``.
 
     Return the open one if there is one for this binding already, and None if too many are pending.
     """
@@ -60,10 +82,12 @@ def add(approval: Approval, binding: str, digest: str) -> Approval | None:
             return found
         other = models.Approval.objects.filter(digest=digest, state__in=call_approvals.OPEN)
         other.update(state="withdrawn", version=orm.F("version") + 1)
-        if call_approvals.is_full(map(_value, _pending().filter(agent=approval.agent)), approval):
+        if (holding := kept(again) if again else None) is not None:
+            approval = call_approvals.again(holding, approval)
+        elif call_approvals.is_full(map(_value, _pending().filter(agent=approval.agent)), approval):
             return None
         added = dataclasses.replace(approval, key=_new_key())
-        models.Approval.objects.create(**_row(added), binding=binding, digest=digest)
+        models.Approval.objects.create(**_row(added), binding=binding, digest=digest, again=again)
         return added
 
 
@@ -142,7 +166,7 @@ def fates(rule: str, since: dt.datetime) -> list[Fate]:
     now = clock.now()
     rows = models.Approval.objects.annotate(names=functions.Cast("rules", orm.TextField()))
     # Keys of rules are written in JSON as they are.
-    rows = rows.filter(asked__gte=since, names__contains=f'"{rule}"').order_by()
+    rows = rows.filter(asked__gte=since, names__contains=f'"{rule}"', always_of="").order_by()
     values = rows.values_list("asked", "decided", "rejected_by", "state", "expires")
     return [
         Fate(
@@ -152,6 +176,33 @@ def fates(rule: str, since: dt.datetime) -> list[Fate]:
             is_over=state == "expired" or (state in call_approvals.OPEN and expires <= now),
         )
         for asked, decided, rejected_by, state, expires in values
+    ]
+
+
+class Decision(NamedTuple):
+    """What people decided about a request; ``by`` are those who approved it, or the one who rejected it."""
+
+    by: tuple[str, ...]
+    is_rejected: bool
+    asked: dt.datetime
+    decided: dt.datetime
+
+
+def decisions(since: dt.datetime, agents: Collection[str] | None = None) -> list[Decision]:
+    """Return what people decided since then, about calls of these agents or of all."""
+    rows = models.Approval.objects.filter(decided__gte=since)
+    if agents is not None:
+        rows = rows.filter(agent__in=agents)
+    found = rows.order_by().values_list("approved_by", "rejected_by", "asked", "decided")
+    return [
+        Decision(
+            by=(rejected_by,) if rejected_by else tuple(approved_by),
+            is_rejected=bool(rejected_by),
+            asked=asked,
+            decided=decided,
+        )
+        for approved_by, rejected_by, asked, decided in found
+        if decided is not None
     ]
 
 
@@ -165,7 +216,7 @@ def prune(before: dt.datetime) -> int:
     """Delete those that were asked before this time and are not open; return their number."""
     now, deleted = clock.now(), 0
     old = models.Approval.objects.filter(asked__lt=before).exclude(
-        state__in=call_approvals.OPEN, expires__gt=now
+        orm.Q(state__in=call_approvals.OPEN, expires__gt=now) | orm.Q(always__gt=now, always__isnull=False)
     )
     while keys := list(old.values_list("pk", flat=True)[:DELETE_BATCH_SIZE]):
         deleted += models.Approval.objects.filter(pk__in=keys).delete()[0]
@@ -207,5 +258,6 @@ def _new_key() -> str:
 
 
 def _agent_deleted(instance: models.Agent, **_: Any) -> None:
+    models.Approval.objects.filter(agent=instance.key, always__isnull=False).update(always=None)
     rows = models.Approval.objects.filter(agent=instance.key, state__in=call_approvals.OPEN)
     rows.update(state="withdrawn", version=orm.F("version") + 1)

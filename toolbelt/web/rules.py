@@ -269,10 +269,10 @@ class _Asks(pieces.View):
         self.people = (
             words.counted(rule.approvals, "person") if rule.approvals == 1 else f"{rule.approvals} people"
         )
-        self.expires = _span(dt.timedelta(seconds=seconds)) + (
+        self.expires = words.span(dt.timedelta(seconds=seconds)) + (
             "" if rule.expires else ", the installation’s setting"
         )
-        self.median_wait = "" if figures.median_wait is None else _span(figures.median_wait)
+        self.median_wait = "" if figures.median_wait is None else words.span(figures.median_wait)
         decided = figures.approved + figures.rejected
         self.advice = ""
         if figures.approved >= MANY and figures.approved == decided:
@@ -280,13 +280,3 @@ class _Asks(pieces.View):
                 f"All {decided} calls that were decided about were approved. Who is asked too often approves without"
                 " reading: narrow the condition, or write a rule that allows what is always right."
             )
-
-
-def _span(time: dt.timedelta) -> str:
-    """Return a span of time in words: ``40 s``, ``12 min``, ``1 h 30 min``, ``2 d``."""
-    seconds = round(time.total_seconds())
-    if seconds < 120:
-        return f"{seconds} s"
-    days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
-    parts = [f"{count} {unit}" for count, unit in ((days, "d"), (hours, "h"), (minutes, "min")) if count]
-    return " ".join(parts[:2])

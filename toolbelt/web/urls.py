@@ -140,6 +140,7 @@ urlpatterns = [
     path("review/approvals/decide/", approvals.decide, name="decide_approvals"),
     path("review/approvals/<name:approval>/", approvals.page, name="approval"),
     path("review/approvals/<name:approval>/edit/", approvals.edit, name="edit_approval"),
+    path("review/approvals/<name:approval>/revoke/", approvals.revoke, name="revoke_approval"),
     path("calls/", calls.page, name="calls"),
     path("calls/download/", calls.download, name="download_calls"),
     path("calls/<int:call>/", calls.detail, name="call"),

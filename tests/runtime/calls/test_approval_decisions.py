@@ -204,3 +204,19 @@ def test_of_decisions_at_the_same_time_one_counts(transactional_db: None, ran: l
     now = asked.latest()
     assert now.version == len(done)
     assert (now.state, bool(now.edited)) != ("approved", True)
+
+
+def test_figures_say_how_often_how_fast_and_what_each_person_decided(ran: list[Any]) -> None:
+    entries.put(OPERATOR, "gate_rule", {**asked.RULE, "approvals": 2})
+    asked.call()
+    asked.approve(asked.OLIVE)
+    with asked.later(60):
+        asked.approve(asked.PIA)
+        asked.call({**asked.REFUND, "amount": 800})
+        call_approvals.reject(asked.OLIVE, asked.latest().key)
+    assert [(each.name, each.decided, each.approved, each.share) for each in call_approvals.deciders(30)] == [
+        ("olive", 2, 1, 0.5),
+        ("pia", 1, 1, 1.0),
+    ]
+    assert round(call_approvals.deciders(30)[1].median_wait.total_seconds()) == 60
+    assert call_approvals.deciders(30, agents=["bo"]) == ()

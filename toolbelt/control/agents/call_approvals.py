@@ -93,6 +93,29 @@ class Figures:
     median_wait: dt.timedelta | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decider:
+    """How often a person decided about calls, on ``days`` days, and what they said; ``median_wait`` is how long the
+    calls had waited.
+    """
+
+    name: str
+    decided: int
+    approved: int
+    days: int
+    median_wait: dt.timedelta
+
+    @property
+    def a_day(self) -> float:
+        """Return how many calls they decided about on a day on which they decided."""
+        return self.decided / self.days
+
+    @property
+    def share(self) -> float:
+        """Return which part of them they approved."""
+        return self.approved / self.decided
+
+
 def pending(agents: Collection[str] | None = None) -> tuple[Group, ...]:
     """Return what waits for people, by rules and tool: of these agents or of all; the one that expires first first."""
     waiting = sorted(
@@ -144,6 +167,27 @@ def figures(rule: str, days: int) -> Figures:
     )
 
 
+def deciders(days: int, agents: Collection[str] | None = None) -> tuple[Decider, ...]:
+    """Return how people decided in the last days, who decided most first: about calls of these agents or of all."""
+    by_name: dict[str, list[rows.Decision]] = {}
+    for decision in rows.decisions(clock.now() - dt.timedelta(days=days), agents):
+        for name in decision.by:
+            by_name.setdefault(name, []).append(decision)
+    found = [
+        Decider(
+            name=name,
+            decided=len(made),
+            approved=sum(not each.is_rejected for each in made),
+            days=len({each.decided.date() for each in made}),
+            median_wait=dt.timedelta(
+                seconds=statistics.median((each.decided - each.asked).total_seconds() for each in made)
+            ),
+        )
+        for name, made in by_name.items()
+    ]
+    return tuple(sorted(found, key=lambda decider: (-decider.decided, decider.name)))
+
+
 def counts(agents: Collection[str] | None = None) -> Mapping[str, int]:
     """Return how many calls wait for people by agent, of these agents or of all. One query."""
     return rows.counts(agents)
@@ -160,6 +204,11 @@ def find(key: str) -> Approval:
 def state_of(approval: Approval) -> call_approvals.State:
     """Return the state of an approval now."""
     return approval.state_at(clock.now())
+
+
+def is_kept(approval: Approval) -> bool:
+    """Return whether the approval holds for further calls now."""
+    return approval.always is not None and approval.always > clock.now()
 
 
 def left(approval: Approval) -> dt.timedelta:
@@ -209,24 +258,49 @@ def _argument(approval: Approval, name: str, earlier: Mapping[str, Any] | None) 
     )
 
 
-def approve(write: writing.Write, key: str, shown: str) -> Approval:
+def approve(write: writing.Write, key: str, shown: str, always: dt.timedelta | None = None) -> Approval:
     """Approve a call, as it was ``shown`` (Approval.shown); return the approval, which may need more people.
 
-    Raise errors.NotFound, errors.Stale if it was edited since, or errors.Refused.
+    ``always``: for how long the same call, in any session, is approved automatically. Raise errors.NotFound,
+    errors.Stale if it was edited since, or errors.Refused.
     """
 
     def act(approval: Approval) -> Approval:
         _check_shown(write, approval, shown)
-        return call_approvals.approve(approval, write.actor.name, clock.now())
+        approved = call_approvals.approve(approval, write.actor.name, clock.now())
+        return approved if always is None else call_approvals.keep(approved, clock.now(), always)
 
     return _decide(write, key, act, action="approval.approve")
 
 
-def approve_all(write: writing.Write, shown: Mapping[str, str]) -> tuple[Approval, ...]:
+def revoke(write: writing.Write, key: str) -> Approval:
+    """End an approval that holds for a while; the same call is asked about again. What runs already is not ended.
+
+    Raise errors.NotFound, or errors.Refused if it does not hold.
+    """
+    with writing.begin():
+        revoked = _decide(
+            write,
+            key,
+            lambda approval: call_approvals.revoke(approval, clock.now()),
+            action="approval.revoke",
+        )
+        rows.withdraw_again(revoked.key)
+    return revoked
+
+
+def kept(agents: Collection[str] | None = None) -> Sequence[Approval]:
+    """Return the approvals that hold for further calls, the newest first: of these agents or of all."""
+    return rows.all_kept(agents)
+
+
+def approve_all(
+    write: writing.Write, shown: Mapping[str, str], always: dt.timedelta | None = None
+) -> tuple[Approval, ...]:
     """Approve several calls, each as it was shown, by key: all of them, or none. Raise as :func:`approve` does."""
     write = write.in_batch()
     with writing.begin():
-        return tuple(approve(write, key, digest) for key, digest in shown.items())
+        return tuple(approve(write, key, digest, always) for key, digest in shown.items())
 
 
 def reject(write: writing.Write, key: str, note: str = "") -> Approval:
@@ -284,7 +358,8 @@ def _decide(
     with writing.begin():
         before = find(key)
         after = change(before)
-        columns: dict[str, Any] = {} if after.state == "pending" else {"decided": clock.now()}
+        is_decided = after.state not in ("pending", before.state)
+        columns: dict[str, Any] = {"decided": clock.now()} if is_decided else {}
         if not rows.move(before, after, **columns):
             raise errors.Refused(
                 f"Approval {before.key} was decided, or edited, in the meantime: look again."
@@ -303,6 +378,7 @@ def _decide(
                 "edited": sorted(after.edited),
                 "approved_by": list(after.approved_by),
                 "note": note,
+                **({} if after.always is None else {"always": after.always.isoformat()}),
             },
         )
     return after

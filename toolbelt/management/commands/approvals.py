@@ -1,4 +1,4 @@
-"""``manage.py approvals [list | show | approve | reject]``: calls that wait for approval, and deciding about them."""
+"""``manage.py approvals [list | show | approve | reject | revoke]``: calls that wait for approval, and decisions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 
 from toolbelt.control import writing
 from toolbelt.control.agents import call_approvals
-from toolbelt.core import errors, gate_rules, texts
+from toolbelt.core import errors, gate_rules, grants, texts
 from toolbelt.management import columns, terminal
 
 _MINUTE = 60
@@ -32,6 +32,9 @@ class Command(terminal.Command):
         listing.add_argument(
             "--state", choices=[*call_approvals.STATES, "all"], default="pending", help="only in this state"
         )
+        listing.add_argument(
+            "--always", action="store_true", help="only approvals that hold for further calls"
+        )
         show = commands.add_parser(
             "show", help="print a call's arguments, and what changed since the last one"
         )
@@ -39,11 +42,21 @@ class Command(terminal.Command):
         approve.add_argument(
             "--shown", metavar="DIGEST", help="refuse unless it still is what show printed with this digest"
         )
+        approve.add_argument(
+            "--days",
+            metavar="N",
+            type=int,
+            default=0,
+            help="also approve the same call automatically, in any session, for as many days",
+        )
+        revoke = commands.add_parser("revoke", help="end an approval that holds for days")
         reject = commands.add_parser("reject", help="reject a call")
         reject.add_argument("--note", metavar="TEXT", default="", help="what the model reads")
-        for command in (show, approve, reject):
+        people = commands.add_parser("people", help="list who decided, how often and how fast")
+        people.add_argument("--days", metavar="N", type=int, default=30, help="in the last N days (30)")
+        for command in (show, approve, reject, revoke):
             command.add_argument("approval", metavar="APPROVAL", help="its id, such as 7F3KQ2MW")
-        for command in (approve, reject):
+        for command in (approve, reject, revoke):
             command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
     def handle(self, *args: Any, act: str | None, **options: Any) -> None:
@@ -58,6 +71,14 @@ class Command(terminal.Command):
 
 def _list(options: dict[str, Any]) -> Iterator[str]:
     state, agent = options.get("state", "pending"), options.get("agent")
+    if options.get("always"):
+        kept = call_approvals.kept(None if agent is None else [agent])
+        yield from columns.lines(
+            (each.key, each.agent, each.tool, _always(each), texts.listing(each.approved_by)) for each in kept
+        )
+        if not kept:
+            yield "No approval holds for further calls."
+        return
     found = call_approvals.listed(
         state="" if state == "all" else state,
         agents=None if agent is None else [agent],
@@ -68,6 +89,10 @@ def _list(options: dict[str, Any]) -> Iterator[str]:
     yield from columns.lines(
         (each.key, each.agent, each.tool, texts.listing(each.rules), _state(each)) for each in found
     )
+
+
+def _always(approval: call_approvals.Approval) -> str:
+    return f"until {grants.format_time(approval.always)}" if approval.always is not None else ""
 
 
 def _state(approval: call_approvals.Approval) -> str:
@@ -115,8 +140,11 @@ def _marks(argument: call_approvals.Argument) -> str:
 
 def _approve(options: dict[str, Any]) -> Iterator[str]:
     shown = options["shown"] or call_approvals.find(options["approval"]).shown
-    approval = call_approvals.approve(_write(options), options["approval"], shown)
+    always = dt.timedelta(days=options["days"]) if options["days"] else None
+    approval = call_approvals.approve(_write(options), options["approval"], shown, always)
     yield f"Approved {approval.key}: {approval.agent} calls {approval.tool} with {_json(approval.arguments)}."
+    if approval.always is not None:
+        yield f"The same call is approved automatically {_always(approval)}: approvals revoke {approval.key} ends that."
     if approval.state == "pending":
         yield f"{texts.counted(approval.needed - len(approval.approved_by), 'approval')} of other people to go."
 
@@ -124,6 +152,26 @@ def _approve(options: dict[str, Any]) -> Iterator[str]:
 def _reject(options: dict[str, Any]) -> Iterator[str]:
     approval = call_approvals.reject(_write(options), options["approval"], options["note"])
     yield f"Rejected {approval.key}: {approval.agent} calls {approval.tool}."
+
+
+def _revoke(options: dict[str, Any]) -> Iterator[str]:
+    approval = call_approvals.revoke(_write(options), options["approval"])
+    yield f"Revoked {approval.key}: such calls of {approval.tool} by {approval.agent} are asked about again."
+
+
+def _people(options: dict[str, Any]) -> Iterator[str]:
+    found = call_approvals.deciders(options["days"])
+    if not found:
+        yield "No one decided about a call."
+    yield from columns.lines(
+        (
+            each.name,
+            f"{texts.counted(each.decided, 'call')} on {texts.counted(each.days, 'day')}",
+            f"{each.approved} approved",
+            f"half within {each.median_wait // dt.timedelta(seconds=1)} s",
+        )
+        for each in found
+    )
 
 
 def _write(options: dict[str, Any]) -> writing.Write:
@@ -134,4 +182,11 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-_ACTS = {"list": _list, "show": _show, "approve": _approve, "reject": _reject}
+_ACTS = {
+    "list": _list,
+    "show": _show,
+    "approve": _approve,
+    "reject": _reject,
+    "revoke": _revoke,
+    "people": _people,
+}

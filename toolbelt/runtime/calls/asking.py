@@ -46,10 +46,18 @@ class HeldCall:
     @property
     def binding(self) -> str:
         """Return the digest of all of it. Raise ValueError, TypeError or RecursionError if it is not JSON."""
+        return self._bound_to(self.key)
+
+    @property
+    def again(self) -> str:
+        """Return the digest of all of it but its session, by which an approval for a while finds it."""
+        return self._bound_to(self.key._replace(session=None))
+
+    def _bound_to(self, key: request_key.RequestKey) -> str:
         version = self.version or tool_versions.version(declared_versions.offered(self.tool))
         return _digest(
             call_approvals.binding(
-                self.key,
+                key,
                 self.asked_by,
                 self.tool,
                 version,
@@ -88,8 +96,11 @@ def answer(held: HeldCall, *, may_ask: bool, spent: str = "") -> Approval | admi
     match call_approvals.answer(found, now), found:
         case "run", Approval():
             return found
-        case "pending", Approval():
+        case "pending", Approval() if rows.kept(held.again) is None:
             return admitting.pending(found, judgement)
+        case "pending", Approval() if may_ask:
+            # The same call of another session was approved for a while.
+            rows.move(found, call_approvals.moved(found, "withdrawn"))
         case "rejected", Approval():
             return admitting.rejected(found, judgement)
         case "expired", Approval():
@@ -98,7 +109,9 @@ def answer(held: HeldCall, *, may_ask: bool, spent: str = "") -> Approval | admi
                 return admitting.expired(found, judgement)
         case "ask", Approval() if may_ask:
             rows.move(found, call_approvals.moved(found, "expired"))
-    return _ask(held, binding, now) if may_ask else admitting.asked_about(held.tool.key, judgement)
+    if may_ask:
+        return _ask(held, binding, now)
+    return rows.kept(held.again) or admitting.asked_about(held.tool.key, judgement)
 
 
 def _ask(held: HeldCall, binding: str, now: dt.datetime) -> Approval | admitting.Refusal:
@@ -119,11 +132,11 @@ def _ask(held: HeldCall, binding: str, now: dt.datetime) -> Approval | admitting
         asked_by=held.asked_by,
         seconds=conf.APPROVAL_EXPIRES,
     )
-    added = rows.add(request, binding, held.digest)
+    added = rows.add(request, binding, held.digest, held.again)
     if added is None:
         return admitting.too_many_approvals(tool, held.judgement)
     if added.state == "approved":
-        # Another process asked, and a person was quick.
+        # It was approved for a while, or another process asked, and a person was quick.
         return added
     return admitting.pending(added, held.judgement)
 

@@ -280,3 +280,13 @@ def about_tool(stored: catalog.Catalog, key: str) -> str:
     """Return the purpose of a tool, to show beside its key; empty if there is no such tool."""
     tool = stored.tools.get(key)
     return cut(tool.description or tool.title, 100) if tool else ""
+
+
+def span(time: timedelta) -> str:
+    """Return a span of time in words: ``40 s``, ``12 min``, ``1 h 30 min``, ``2 d``."""
+    seconds = round(time.total_seconds())
+    if seconds < 120:
+        return f"{seconds} s"
+    days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
+    parts = [f"{count} {unit}" for count, unit in ((days, "d"), (hours, "h"), (minutes, "min")) if count]
+    return " ".join(parts[:2])

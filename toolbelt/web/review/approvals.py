@@ -27,6 +27,8 @@ from toolbelt.web.review import asked_calls, call_edits
 # The most requests on a page; the others follow when these are decided.
 MAX_AT_ONCE = 50
 MAX_SETTLED = 20
+# The days of people's figures, and from how many calls on it is marked that a person rejected none.
+DAYS, MANY = 30, 20
 WHO = (
     "Approvers, operators and administrators decide about calls that wait for approval, and the operators of an agent"
     " about its calls."
@@ -36,7 +38,9 @@ WHO = (
 class Decision(kit.Change):
     """A decision on calls, each as the page showed it (``7F3KQ2MW=0f3a…``)."""
 
-    decision = forms.ChoiceField(choices=[("approve", "Approve"), ("reject", "Reject")])
+    decision = forms.ChoiceField(
+        choices=[("approve", "Approve"), ("always", "Approve for a while"), ("reject", "Reject")]
+    )
     call = fields.Names("[0-9A-Za-z]{1,12}=[0-9a-f]{1,64}")
     note = forms.CharField(required=False, max_length=values.MAX_NOTE)
 
@@ -87,10 +91,24 @@ def decide(request: http.Request) -> HttpResponse:
         if data["decision"] == "reject":
             decided = call_approvals.reject_all(write, shown, data["note"])
         else:
-            decided = call_approvals.approve_all(write, shown)
+            always = values.MAX_ALWAYS if data["decision"] == "always" else None
+            decided = call_approvals.approve_all(write, shown, always)
     except (errors.Refused, errors.Stale) as error:
         return _show_stale(request, shown, error)
     return responses.respond(request, _notice(decided))
+
+
+@require_POST
+@_require_decider
+def revoke(request: http.Request, approval: str) -> HttpResponse:
+    """End an approval that holds for a while."""
+    found = _find(request, approval).approval
+    parts = functools.partial(_render, request)
+    responses.declare(request, reverse("web:approvals"), parts=parts, refusal="Nothing was revoked")
+    call_approvals.revoke(responses.write(request, kit.Change(request.POST).checked()), found.key)
+    who = titles.label("agent", found.agent)
+    notice = notices.Notice(text=f"Such calls of {found.tool} by {who} are asked about again.")
+    return responses.respond(request, notice)
 
 
 @require_POST
@@ -149,6 +167,12 @@ def _notice(decided: Sequence[call_approvals.Approval]) -> notices.Notice:
         missing = first.needed - len(first.approved_by)
         detail = "Another person has to approve, too." if missing == 1 else f"{missing} more people have to."
         return notices.Notice(text=f"{which} approved by you.", detail=detail)
+    if first.always is not None:
+        until = words.in_full(first.always)
+        return notices.Notice(
+            text=f"{which} approved until {until}.",
+            detail="Whenever the agent makes exactly this call, it runs: no one is asked.",
+        )
     edited = " with your changes" if first.edited else ""
     runs = "It runs once" if len(decided) == 1 else "Each runs once"
     return notices.Notice(text=f"{which} approved{edited}.", detail=f"{runs}, when the agent calls again.")
@@ -189,6 +213,9 @@ class _Waiting(pieces.Page):
         self.later = len(waiting) - len(found)
         settled = call_approvals.settled(agents, maximum=MAX_SETTLED) if self.may_decide else ()
         self.settled = tuple(map(asked_calls.Fate, settled))
+        self.kept = tuple(call_approvals.kept(agents)) if self.may_decide else ()
+        deciders = call_approvals.deciders(DAYS, agents) if self.may_decide else ()
+        self.deciders, self.days = tuple(map(_Decider, deciders)), DAYS
         self.who = WHO
         asking = [
             rule
@@ -196,6 +223,18 @@ class _Waiting(pieces.Page):
             if rule.effect == "ask" and not rule.observed
         ]
         self.asking = asked_calls.rules([rule.key for rule in asking], asking)
+
+
+class _Decider(pieces.View):
+    """How a person decided about calls, in words."""
+
+    def __init__(self, decider: call_approvals.Decider) -> None:
+        self.name, self.decided = decider.name, decider.decided
+        self.a_day = f"{decider.a_day:.1f}".removesuffix(".0")
+        self.wait = words.span(decider.median_wait)
+        # A share of 99.6 % is not all.
+        self.share = f"{int(decider.share * 100)} %"
+        self.is_habit = decider.approved == decider.decided >= MANY
 
 
 class _Page(_Waiting):
@@ -213,6 +252,7 @@ class _CallPage(pieces.Page):
         self.call = asked_calls.AskedCall(detail, request.user.get_username())
         self.fate = asked_calls.Fate(approval)
         self.is_in_force = self.fate.state in ("approved", "rejected")
+        self.is_kept = call_approvals.is_kept(approval)
         self.rules = asked_calls.rules(approval.rules, detail.rules)
         self.has_tool = approval.tool in stored.tools
         self.has_agent = approval.agent in titles.of_agents(request)

@@ -73,6 +73,8 @@ class Fate(pieces.View):
 
 def _fate(approval: call_approvals.Approval, state: str) -> tuple[str, str]:
     approved = f"approved by {words.listing(approval.approved_by)}"
+    if approval.always_of:
+        approved += " for a while"
     edited = ", with changes" if approval.edited else ""
     is_approved = len(approval.approved_by) >= approval.needed
     match state:
@@ -128,6 +130,7 @@ class AskedCall(pieces.View):
         elif user in approval.approved_by:
             self.no_yes = "You have approved it: another person has to approve it, too."
         self.may_approve = is_pending and not self.refusal and not self.no_yes
+        self.may_keep = self.may_approve and not (approval.needed > 1 or approval.edited or approval.hidden)
         self.may_reject = is_pending and not self.refusal
         self.may_edit = self.may_approve and detail.is_editable
 
