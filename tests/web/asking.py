@@ -28,10 +28,11 @@ def ask(
     rule: str = "over-500",
     ago: float = 0,
     approvals: int = 1,
+    approvers: tuple[str, ...] = (),
     **more: Any,
 ) -> call_approvals.Approval:
     """Store a request about a call with these arguments, made ``ago`` seconds ago; return it."""
-    asking = catalog.GateRule(key=rule, effect="ask", approvals=approvals)
+    asking = catalog.GateRule(key=rule, effect="ask", approvals=approvals, approvers=approvers)
     at = clock.now() - dt.timedelta(seconds=ago)
     request = call_approvals.request(request_key.RequestKey(agent), tool, [asking], arguments, at, **more)
     number = str(next(_numbers))

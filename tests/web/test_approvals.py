@@ -312,6 +312,18 @@ def test_the_list_says_how_people_decide_and_marks_who_rejects_nothing(decider: 
     assert (pia.decided, pia.share, pia.is_habit) == (21, "95 %", False)
 
 
+def test_who_is_in_no_group_of_the_rule_sees_who_has_to_approve(decider: Client, olive: auth.User) -> None:
+    call = ask({"amount": 700}, approvers=("finance",))
+    view = open_page(decider, of(call)).call
+    assert (view.may_approve, view.may_edit, view.may_reject) == (False, False, True)
+    assert "A member of finance has to approve this call." in dashboard.text(decider.get(LIST))
+    decide(decider, "approve", call)
+    assert state(call) == "pending"
+    olive.groups.add(auth.Group.objects.create(name="finance"))
+    decide(decider, "approve", call)
+    assert state(call) == "approved"
+
+
 def test_who_may_not_decide_sees_why(viewer: Client) -> None:
     call = ask({"amount": 700, "order": "secret-order"})
     html = dashboard.text(viewer.get(LIST))

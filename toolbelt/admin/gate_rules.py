@@ -10,7 +10,7 @@ from toolbelt import models
 from toolbelt.admin import entry_admin, entry_forms, inputs
 from toolbelt.core import agents, catalog
 
-_LINES = ("agents", "sub_apps", "tools", "toolkits", "plugins", "labels", "without")
+_LINES = ("approvers", "agents", "sub_apps", "tools", "toolkits", "plugins", "labels", "without")
 
 
 class GateRuleForm(entry_forms.EntryForm):
@@ -37,7 +37,7 @@ class GateRuleAdmin(entry_admin.EntryAdmin):
         ("For whom", {"fields": ["agents", "kinds", "sub_apps"]}),
         ("For which tools", {"fields": ["tools", "toolkits", "plugins", "risks"]}),
         ("When", {"fields": ["when", "unless", "labels", "without", "more_than"]}),
-        ("If it asks", {"fields": ["approvals", "expires"]}),
+        ("If it asks", {"fields": ["approvals", "approvers", "expires"]}),
         ("What the model reads", {"fields": ["reason", "announce"]}),
     ]
     list_display = ["key", "effect", "reason", "observed", "ends"]

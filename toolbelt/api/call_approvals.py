@@ -87,6 +87,16 @@ class ApprovalState(ninja.Schema):
     outcome: Annotated[str, pydantic.Field(description="How the call ended; empty if it has not.")]
 
 
+class Wanted(ninja.Schema):
+    """Approvals that a call needs."""
+
+    groups: Annotated[
+        list[str],
+        pydantic.Field(description="Of members of any of these groups. Empty: of all who may decide."),
+    ]
+    approvals: Annotated[int, pydantic.Field(description="Of how many people.")]
+
+
 class Approval(ApprovalState):
     """A request to approve a call, for those who decide."""
 
@@ -98,6 +108,9 @@ class Approval(ApprovalState):
     ]
     rules: Annotated[list[str], pydantic.Field(description="The gate rules that ask.")]
     needed: Annotated[int, pydantic.Field(description="How many people have to approve it.")]
+    wanted: Annotated[
+        list[Wanted], pydantic.Field(description="The approvals that it needs, by the rules that ask.")
+    ]
     approved_by: list[str]
     rejected_by: str
     edited_by: str

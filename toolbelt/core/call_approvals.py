@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
-from toolbelt.core import catalog, errors, request_key, schema, secret_texts, strict_json
+from toolbelt.core import catalog, errors, request_key, schema, secret_texts, strict_json, texts
 
 State = Literal["pending", "approved", "rejected", "expired", "withdrawn", "spent", "done"]
 STATES: tuple[State, ...] = get_args(State)
@@ -69,6 +69,7 @@ class Approval:
 
     ``key`` is what people and models call it. ``preview`` are the call's arguments without secrets, and ``edited`` the
     arguments that an operator replaced. ``needed`` people have to approve it; ``approved_by`` are those who did.
+    ``wanted`` are the ``approvals`` that each rule needs, and of which ``groups`` (none: of whoever may decide).
     ``asked_by`` is the operator whose token made the call; empty if an agent's did. ``note`` is what the model reads if
     it is rejected. ``always`` is until when the same call is approved automatically, in any session; ``always_of`` is
     the approval by which this one was. ``version`` counts what was done to it.
@@ -86,6 +87,7 @@ class Approval:
     subagent: str = ""
     asked_by: str = ""
     needed: int = 1
+    wanted: tuple[Mapping[str, Any], ...] = ()
     edited: Mapping[str, Any] = field(default_factory=dict)
     edited_by: str = ""
     approved_by: tuple[str, ...] = ()
@@ -146,6 +148,10 @@ def request(
         tool=tool,
         rules=tuple(sorted(rule.key for rule in rules)),
         needed=max(rule.approvals for rule in rules),
+        wanted=tuple(
+            {"groups": list(groups), "approvals": approvals}
+            for groups, approvals in sorted({(rule.approvers, rule.approvals) for rule in rules})
+        ),
         state="pending",
         asked=at,
         expires=at + timedelta(seconds=min(rule.expires or seconds for rule in rules)),
@@ -178,17 +184,49 @@ def moved(approval: Approval, state: State, **changes: Any) -> Approval:
     return dataclasses.replace(approval, state=state, version=approval.version + 1, **changes)
 
 
-def approve(approval: Approval, by: str, at: datetime) -> Approval:
-    """Return the approval with one more person who approves it. Raise errors.Refused if they may not, or too late."""
+def approve(
+    approval: Approval, by: str, at: datetime, groups: Mapping[str, Collection[str]] | None = None
+) -> Approval:
+    """Return the approval with one more person who approves it. Raise errors.Refused if they may not, or too late.
+
+    ``groups`` are those of this person, and of those who approved it, by name; None: everyone is in each group.
+    """
     _check(approval, by, at)
     if by in approval.approved_by:
         raise errors.Refused(
             f"You have approved {approval.key} already: another person has to approve it, too."
         )
+    if refusal := no_help(approval, by, groups):
+        raise errors.Refused(refusal)
     approved_by = (*approval.approved_by, by)
-    if len(approved_by) < approval.needed:
+    if missing(approval, approved_by, groups):
         return dataclasses.replace(approval, approved_by=approved_by, version=approval.version + 1)
     return moved(approval, "approved", approved_by=approved_by, expires=_again(approval, at))
+
+
+def missing(
+    approval: Approval, approved_by: Collection[str], groups: Mapping[str, Collection[str]] | None = None
+) -> list[Mapping[str, Any]]:
+    """Return what is wanted, and not yet given by those who approved it; ``groups`` are as in :func:`approve`."""
+    every = approval.wanted or ({"groups": [], "approvals": approval.needed},)
+    return [
+        wanted
+        for wanted in every
+        if sum(_is_of(wanted, name, groups) for name in approved_by) < wanted["approvals"]
+    ]
+
+
+def no_help(approval: Approval, by: str, groups: Mapping[str, Collection[str]] | None) -> str:
+    """Return why it would not help if this person approved it: people of other groups have to. Empty if it would."""
+    wanted = missing(approval, approval.approved_by, groups)
+    if any(_is_of(each, by, groups) for each in wanted):
+        return ""
+    names = texts.listing(sorted({name for each in wanted for name in each["groups"]}))
+    return f"A member of {names} has to approve this call."
+
+
+def _is_of(wanted: Mapping[str, Any], name: str, groups: Mapping[str, Collection[str]] | None) -> bool:
+    return not wanted["groups"] or groups is None or bool({*wanted["groups"]} & {*groups.get(name, ())})
 
 
 def keep(approval: Approval, at: datetime, time: timedelta) -> Approval:
@@ -198,10 +236,8 @@ def keep(approval: Approval, at: datetime, time: timedelta) -> Approval:
     """
     if not timedelta(0) < time <= MAX_ALWAYS:
         raise errors.Refused(f"A call can be approved for {MAX_ALWAYS.days} days at most.")
-    if approval.needed > 1:
-        raise errors.Refused(
-            f"{approval.needed} people have to approve this call each time: approve it once."
-        )
+    if approval.needed > 1 or approval.state != "approved":
+        raise errors.Refused("Several people have to approve this call each time: approve it once.")
     if approval.edited:
         raise errors.Refused(
             "Its arguments were edited, and the agent will call with others: approve it once."

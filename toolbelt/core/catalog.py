@@ -290,8 +290,9 @@ class GateRule:
     (:mod:`toolbelt.core.conditions`); empty: none. It applies in sessions that have all of ``labels``, and in those
     that lack one of ``without``; and to calls beyond the limit ``more_than``. ``reason`` is for the model.
     ``announce``: a refusal also names the rule. ``observed``: what the rule would do is recorded, and not done.
-    ``ends``: from when on it has no effect. A rule that asks needs ``approvals`` by as many people, and waits
-    ``expires`` seconds for them (0: as the setting says).
+    ``ends``: from when on it has no effect. A rule that asks needs ``approvals`` by as many people, who are
+    in one of the groups ``approvers`` (none: whoever may decide), and waits ``expires`` seconds for them (0: as the
+    setting says).
     """
 
     key: str
@@ -313,6 +314,7 @@ class GateRule:
     observed: bool = False
     ends: datetime | None = None
     approvals: int = 1
+    approvers: tuple[str, ...] = ()
     expires: int = 0
 
 

@@ -34,6 +34,12 @@ class Approval(models.Model):
     tool = models.CharField(max_length=200, help_text="The key of the tool.")
     rules = fields.JSONText(shape="array", help_text="The gate rules that ask.")
     needed = models.PositiveSmallIntegerField(default=1, help_text="How many people have to approve it.")
+    wanted = fields.JSONText(
+        shape="array",
+        default=list,
+        blank=True,
+        help_text="How many people of which groups have to approve it, by rule. Empty groups: all who may decide.",
+    )
     preview = fields.JSONText(shape="object", help_text="The arguments, without secrets.")
     edited = fields.JSONText(
         shape="object", default=dict, blank=True, help_text="The arguments that an operator replaced."

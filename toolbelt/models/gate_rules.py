@@ -81,6 +81,10 @@ class GateRule(naming.Named):
     approvals = models.PositiveSmallIntegerField(
         default=1, help_text="Of a rule that asks: how many people have to approve a call."
     )
+    approvers = _names(
+        "Of a rule that asks: the groups whose members approve calls, if they may decide. Without groups, all who may"
+        " decide."
+    )
     expires = models.PositiveIntegerField(
         default=0,
         help_text="Of a rule that asks: within how many seconds they have to. 0: as TOOLBELT_APPROVAL_EXPIRES says.",

@@ -25,7 +25,7 @@ DELETE_BATCH_SIZE = 1000
 
 _COLUMNS = tuple(field.name for field in dataclasses.fields(Approval))
 # Read as a list, kept as a tuple.
-_LISTS = ("rules", "approved_by")
+_LISTS = ("rules", "approved_by", "wanted")
 
 
 def connect() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from django.contrib import auth
 
@@ -22,6 +22,25 @@ def of_agent(agent: str) -> tuple[str, ...]:
     name = f"user__{auth.get_user_model().USERNAME_FIELD}"
     names = models.AgentOperator.objects.filter(agent__key=agent).values_list(name, flat=True)
     return tuple(sorted(names))
+
+
+def groups_of(users: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the groups of active users, by their names; a user without any is left out."""
+    model = auth.get_user_model()
+    name = model.USERNAME_FIELD
+    found: dict[str, set[str]] = {}
+    active = model._default_manager.filter(
+        **{f"{name}__in": list(users)}, is_active=True, groups__isnull=False
+    )
+    for user, group in active.values_list(name, "groups__name"):
+        found.setdefault(user, set()).add(group)
+    return {user: frozenset(groups) for user, groups in found.items()}
+
+
+def empty_groups(groups: Collection[str]) -> list[str]:
+    """Return those of the groups that have no active user, or do not exist, in order."""
+    users = auth.get_user_model()._default_manager.filter(is_active=True, groups__name__in=groups)
+    return sorted({*groups} - {*users.values_list("groups__name", flat=True)})
 
 
 def put(agent: str, users: Iterable[str]) -> None:

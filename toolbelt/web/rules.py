@@ -50,7 +50,17 @@ class GateRule(entry_forms.EntryForm):
 
     entry_kind = "gate_rule"
     plain_fields = ("effect", "announce", "observed", "ends", "approvals", "expires")
-    list_fields = ("agents", "kinds", "sub_apps", "toolkits", "plugins", "risks", "labels", "without")
+    list_fields = (
+        "approvers",
+        "agents",
+        "kinds",
+        "sub_apps",
+        "toolkits",
+        "plugins",
+        "risks",
+        "labels",
+        "without",
+    )
     # Pages send a field named "tools" with each request of htmx, and "reason" is that of the change.
     fields_by_key = {"tools": "tool_names", "reason": "model_reads", "more_than": "calls"}
 
@@ -77,6 +87,11 @@ class GateRule(entry_forms.EntryForm):
         label="Seconds to decide",
         help_text="If it asks: then it is refused. Empty: the installation's setting.",
         widget=forms.NumberInput(attrs={"min": 1, "max": call_approvals.MAX_SECONDS}),
+    )
+    approvers = fields.NameList(
+        rows=2,
+        label="Groups that approve",
+        help_text="If it asks: one group per line, whose members approve, if they may decide. Empty: all who may.",
     )
     agents = fields.NameList(rows=2, help_text="One agent per line.")
     kinds = fields.Checkboxes(label="Kinds of agents")
@@ -268,7 +283,7 @@ class _Asks(pieces.View):
         self.days, self.figures = DAYS, figures
         self.people = (
             words.counted(rule.approvals, "person") if rule.approvals == 1 else f"{rule.approvals} people"
-        )
+        ) + (f" of {words.listing(rule.approvers)}" if rule.approvers else "")
         self.expires = words.span(dt.timedelta(seconds=seconds)) + (
             "" if rule.expires else ", the installation’s setting"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.contrib.auth import models as auth
 
 from tests import concurrently
 from tests.runtime import sample_plugins
@@ -220,3 +221,67 @@ def test_figures_say_how_often_how_fast_and_what_each_person_decided(ran: list[A
     ]
     assert round(call_approvals.deciders(30)[1].median_wait.total_seconds()) == 60
     assert call_approvals.deciders(30, agents=["bo"]) == ()
+
+
+def join(group: str, *names: str) -> None:
+    for name in names:
+        user, _ = auth.User.objects.get_or_create(username=name)
+        user.groups.add(auth.Group.objects.get_or_create(name=group)[0])
+
+
+def ask_groups(**more: Any) -> None:
+    entries.put(OPERATOR, "gate_rule", {**asked.RULE, "approvers": ["finance"], **more})
+    asked.call()
+
+
+def test_only_a_member_of_a_group_of_the_rule_approves_and_everyone_who_may_decide_rejects(
+    ran: list[Any],
+) -> None:
+    ask_groups()
+    join("sales", "olive")
+    with pytest.raises(errors.Refused, match="A member of finance"):
+        asked.approve(asked.OLIVE)
+    assert call_approvals.no_help([asked.latest()], "olive") == {
+        asked.latest().key: "A member of finance has to approve this call."
+    }
+    join("finance", "olive")
+    assert asked.approve(asked.OLIVE).state == "approved"
+    assert asked.code(asked.call()) == "ok"
+    asked.call({**asked.REFUND, "amount": 800})
+    assert call_approvals.reject(asked.PIA, asked.latest().key).state == "rejected"
+
+
+def test_two_of_a_group_are_two_members_of_it(ran: list[Any]) -> None:
+    join("finance", "olive", "pia")
+    ask_groups(approvals=2)
+    assert asked.approve(asked.OLIVE).state == "pending"
+    with pytest.raises(errors.Refused, match="A member of finance"):
+        asked.approve(writing.by("otto", via="screen"))
+    assert asked.approve(asked.PIA).state == "approved"
+
+
+def test_who_left_the_group_meanwhile_does_not_count(ran: list[Any]) -> None:
+    join("finance", "olive", "pia", "otto")
+    ask_groups(approvals=2)
+    asked.approve(asked.OLIVE)
+    auth.User.objects.get(username="olive").groups.clear()
+    assert asked.approve(asked.PIA).state == "pending"
+    assert asked.approve(writing.by("otto", via="screen")).state == "approved"
+
+
+def test_where_several_rules_ask_each_gets_its_own_people(ran: list[Any]) -> None:
+    entries.put(OPERATOR, "gate_rule", {"key": "legal", "effect": "ask", "approvers": ["legal", "board"]})
+    join("finance", "olive")
+    join("board", "pia")
+    ask_groups()
+    assert asked.approve(asked.OLIVE).state == "pending"
+    assert asked.approve(asked.PIA).state == "approved"
+
+
+def test_a_change_of_the_groups_asks_again(ran: list[Any]) -> None:
+    join("finance", "olive")
+    ask_groups()
+    asked.approve(asked.OLIVE)
+    entries.put(OPERATOR, "gate_rule", {**asked.RULE, "approvers": ["board"]})
+    assert asked.code(asked.call()) == "approval-pending"
+    assert asked.states() == ["withdrawn", "pending"]

@@ -25,7 +25,7 @@ from toolbelt.core import (
     strict_json,
 )
 from toolbelt.store import call_approvals as rows
-from toolbelt.store import clock, snapshots
+from toolbelt.store import clock, operators, snapshots
 
 Approval = call_approvals.Approval
 STATES = call_approvals.STATES
@@ -267,10 +267,22 @@ def approve(write: writing.Write, key: str, shown: str, always: dt.timedelta | N
 
     def act(approval: Approval) -> Approval:
         _check_shown(write, approval, shown)
-        approved = call_approvals.approve(approval, write.actor.name, clock.now())
+        groups = operators.groups_of([*approval.approved_by, write.actor.name])
+        approved = call_approvals.approve(approval, write.actor.name, clock.now(), groups)
         return approved if always is None else call_approvals.keep(approved, clock.now(), always)
 
     return _decide(write, key, act, action="approval.approve")
+
+
+def no_help(approvals: Collection[Approval], user: str) -> Mapping[str, str]:
+    """Return by key why it would not help if this person approved a call; those without a reason are left out. A query,
+    if a rule names groups.
+    """
+    wanting = [each for each in approvals if any(wanted["groups"] for wanted in each.wanted)]
+    names = {user, *(name for each in wanting for name in each.approved_by)}
+    groups = operators.groups_of(names) if wanting else {}
+    reasons = {each.key: call_approvals.no_help(each, user, groups) for each in wanting}
+    return {key: reason for key, reason in reasons.items() if reason}
 
 
 def revoke(write: writing.Write, key: str) -> Approval:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolbelt.core import agents, catalog, conditions, gate_rules, schema
-from toolbelt.store import call_counts, clock
+from toolbelt.store import call_counts, clock, operators
 
 # The most counts that are shown of a rule.
 MAX_COUNTS = 10
@@ -43,6 +43,8 @@ def _notes(
 ) -> Iterator[str]:
     if rule.effect == "allow" and not any(other.effect == "ask" for other in stored.gate_rules.values()):
         yield "It changes nothing yet: no rule asks, and a rule that allows never turns a denial."
+    for group in operators.empty_groups(rule.approvers) if rule.approvers else ():
+        yield f"No one is in the group {group!r}, so that no one can approve for it: add people to it in the admin."
     if not tools:
         yield "It concerns no tool yet."
     if not has_agents:

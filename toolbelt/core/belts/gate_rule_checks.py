@@ -9,6 +9,8 @@ from toolbelt.core.belts import findings, name_index, vocabulary
 
 # What a model reads each time.
 MAX_REASON = 500
+# As long as the name of a group can be.
+MAX_GROUP = 150
 
 
 def gate_rule(entry: vocabulary.GateRule, index: name_index.NameIndex) -> Iterator[findings.Finding]:
@@ -38,6 +40,14 @@ def gate_rule(entry: vocabulary.GateRule, index: name_index.NameIndex) -> Iterat
             yield findings.Finding((field,), "Only a rule that asks has it: remove it, or write effect: ask.")
         elif not 1 <= value <= maximum:
             yield findings.Finding((field,), f"This is a whole number from 1 to {maximum}.")
+    if entry.approvers and entry.effect != "ask":
+        yield findings.Finding(
+            ("approvers",), "Only a rule that asks has it: remove it, or write effect: ask."
+        )
+    for position, group in enumerate(entry.approvers or ()):
+        if not group or not group.strip() or len(group) > MAX_GROUP:
+            message = f"This is the name of a group, of 1 to {MAX_GROUP} characters."
+            yield findings.Finding(("approvers", position), message)
     if entry.reason is not None and len(entry.reason) > MAX_REASON:
         yield findings.Finding(("reason",), f"A reason has {MAX_REASON} characters at most: shorten it.")
 

@@ -179,7 +179,7 @@ def sub_app(entry: vocabulary.SubApp, tools: Container[str]) -> catalog.SubApp:
 
 def gate_rule(entry: vocabulary.GateRule) -> catalog.GateRule:
     """Read a gate rule; without an effect, it denies."""
-    lists = ("agents", "kinds", "sub_apps", "tools", "toolkits", "plugins")
+    lists = ("agents", "kinds", "sub_apps", "tools", "toolkits", "plugins", "approvers")
     return catalog.GateRule(
         **{
             **entry.given(),

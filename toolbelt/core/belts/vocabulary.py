@@ -257,6 +257,8 @@ class GateRule(fields.Fields):
     # Of a rule that asks: how many people have to approve a call (1 if it is left out), and within how many seconds.
     approvals: fields.Whole | None = None
     expires: fields.Whole | None = None
+    # Of which groups they have to be. None: of any.
+    approvers: Annotated[_Texts | None, Names()] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

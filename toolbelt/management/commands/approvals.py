@@ -146,7 +146,8 @@ def _approve(options: dict[str, Any]) -> Iterator[str]:
     if approval.always is not None:
         yield f"The same call is approved automatically {_always(approval)}: approvals revoke {approval.key} ends that."
     if approval.state == "pending":
-        yield f"{texts.counted(approval.needed - len(approval.approved_by), 'approval')} of other people to go."
+        left = max(1, approval.needed - len(approval.approved_by))
+        yield f"{texts.counted(left, 'approval')} of other people to go."
 
 
 def _reject(options: dict[str, Any]) -> Iterator[str]:

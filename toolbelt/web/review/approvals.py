@@ -165,7 +165,7 @@ def _notice(decided: Sequence[call_approvals.Approval]) -> notices.Notice:
         return notices.Notice(text=f"{which} rejected.", detail=detail)
     if first.state == "pending":
         missing = first.needed - len(first.approved_by)
-        detail = "Another person has to approve, too." if missing == 1 else f"{missing} more people have to."
+        detail = "Another person has to approve, too." if missing < 2 else f"{missing} more people have to."
         return notices.Notice(text=f"{which} approved by you.", detail=detail)
     if first.always is not None:
         until = words.in_full(first.always)
@@ -208,7 +208,8 @@ class _Waiting(pieces.Page):
         shown = [
             [found[approval.key] for approval in group.approvals if approval.key in found] for group in groups
         ]
-        self.groups = tuple(asked_calls.Group(details, user) for details in shown if details)
+        no_help = call_approvals.no_help([each.approval for each in found.values()], user)
+        self.groups = tuple(asked_calls.Group(details, user, no_help) for details in shown if details)
         self.waiting = len(waiting)
         self.later = len(waiting) - len(found)
         settled = call_approvals.settled(agents, maximum=MAX_SETTLED) if self.may_decide else ()
@@ -249,7 +250,9 @@ class _CallPage(pieces.Page):
     ) -> None:
         approval = detail.approval
         stored = access_index.catalog_view().catalog
-        self.call = asked_calls.AskedCall(detail, request.user.get_username())
+        user = request.user.get_username()
+        no_help = call_approvals.no_help([approval], user).get(approval.key, "")
+        self.call = asked_calls.AskedCall(detail, user, no_help)
         self.fate = asked_calls.Fate(approval)
         self.is_in_force = self.fate.state in ("approved", "rejected")
         self.is_kept = call_approvals.is_kept(approval)

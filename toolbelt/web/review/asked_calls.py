@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,7 +113,7 @@ def of_call(record: usage.Call) -> Fate | None:
 class AskedCall(pieces.View):
     """One request, for this user: ``refusal`` is why they may not decide, ``no_yes`` why they may not approve."""
 
-    def __init__(self, detail: call_approvals.Detail, user: str) -> None:
+    def __init__(self, detail: call_approvals.Detail, user: str, no_help: str = "") -> None:
         approval = detail.approval
         is_pending = detail.state == "pending"
         self.approval = approval
@@ -129,8 +129,11 @@ class AskedCall(pieces.View):
             self.refusal = "It was called with a token of yours: another person has to decide."
         elif user in approval.approved_by:
             self.no_yes = "You have approved it: another person has to approve it, too."
+        else:
+            self.no_yes = no_help
         self.may_approve = is_pending and not self.refusal and not self.no_yes
-        self.may_keep = self.may_approve and not (approval.needed > 1 or approval.edited or approval.hidden)
+        is_of_several = approval.needed > 1 or len(approval.wanted) > 1
+        self.may_keep = self.may_approve and not (is_of_several or approval.edited or approval.hidden)
         self.may_reject = is_pending and not self.refusal
         self.may_edit = self.may_approve and detail.is_editable
 
@@ -170,11 +173,15 @@ def rules(keys: Sequence[str], found: Iterable[catalog.GateRule]) -> tuple[Rule,
 class Group(pieces.View):
     """The requests of one tool about which the same rules ask; ``values`` are those that the user may approve."""
 
-    def __init__(self, details: Sequence[call_approvals.Detail], user: str) -> None:
+    def __init__(
+        self, details: Sequence[call_approvals.Detail], user: str, no_help: Mapping[str, str]
+    ) -> None:
         first = details[0].approval
         self.tool = first.tool
         self.id = f"{first.tool}:{','.join(first.rules)}"
         self.rules = rules(first.rules, details[0].rules)
-        self.calls = tuple(AskedCall(detail, user) for detail in details)
+        self.calls = tuple(
+            AskedCall(detail, user, no_help.get(detail.approval.key, "")) for detail in details
+        )
         self.values = tuple(call.value for call in self.calls if call.may_approve)
         self.rejectable = tuple(call.value for call in self.calls if call.may_reject)
