@@ -140,6 +140,11 @@ REDIRECT_SCHEMES: Annotated[
 # Whether an MCP client may use the address of a document about itself as its id, instead of registering. Toolbelt
 # fetches the document.
 CLIENT_DOCUMENTS: Annotated[_YesNo, Field(default=False)]
+# The keys that encrypt the tokens of sign-ins at upstream servers. The first one encrypts; all decrypt.
+ENCRYPTION_KEYS: Annotated[
+    Sequence[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{43}=$")]],
+    Field(default=(), description="a list of keys of 32 bytes in base64, as `encryption new-key` prints one"),
+]
 # How many requests per minute each token may send to one process; 0 for no limit.
 API_PER_MINUTE: Annotated[_Count, Field(default=3000)]
 # The maximum size of a request's body in the API.

@@ -75,6 +75,8 @@ TABLE: Mapping[str, str] = {
     "change_plugin": "operators",
     "declare_tools": "operators",
     "refresh_plugin": "operators",
+    "end_sign_in": "operators",
+    "read_sign_in": "viewers",
     "approve_tools": "operators",
     "reject_tools": "operators",
 }

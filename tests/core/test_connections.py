@@ -49,6 +49,8 @@ def problems(**given: Any) -> list[str]:
             "env": {"DATABASE_URL": "postgres://me@db/x", "OTHER_URL": "postgres://me:${PW}@db/x"},
         },
         {"command": "x", "env": {"GIT_AUTHOR_NAME": "Ada Lovelace", "GIT_AUTHOR_EMAIL": "ada@example.com"}},
+        {"url": URL, "sign_in": "shared", "scopes": "repo read:org"},
+        {"url": URL, "sign_in": "shared", "client_id": "Iv23li", "client_secret": "${GITHUB_SECRET}"},
     ],
 )
 def test_a_valid_connection_without_secrets_has_no_problems(valid: dict[str, Any]) -> None:
@@ -166,3 +168,24 @@ def test_invalid_fields_of_a_stored_connection_are_ignored() -> None:
     parsed = connections.read(schema.canonical(stored))
 
     assert parsed == connections.Connection(command="x", args=("a",), env={"B": "b"})
+
+
+@pytest.mark.parametrize(
+    ("given", "place"),
+    [
+        ({"headers": {"authorization": "Bearer ${KEY}"}, "sign_in": "shared"}, "sign_in"),
+        ({"client_id": "x", "client_secret": "hush"}, "client_secret"),
+        ({"client_id": "x", "client_secret": "${KEY:-hush}"}, "client_secret"),
+        ({"client_secret": "${KEY}"}, "client_secret"),
+        ({"client_id": "x\n"}, "client_id"),
+        ({"scopes": "a  b"}, "scopes"),
+        ({"scopes": 'a"'}, "scopes"),
+    ],
+)
+def test_a_sign_in_that_cannot_work_or_has_a_secret_is_refused(given: dict[str, Any], place: str) -> None:
+    (problem,) = problems(url=URL, **given)
+    assert problem.startswith(f"{place}: ")
+
+
+def test_a_command_is_not_signed_in_to() -> None:
+    assert problems(command="x", sign_in="shared") == ["sign_in: 'sign_in' belongs to a 'url': remove it."]

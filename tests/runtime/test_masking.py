@@ -82,3 +82,10 @@ def test_a_long_text_that_resembles_many_secrets_is_returned_unchanged() -> None
         masking.add(f"secret-number-{number:05}")
     text = "nothing of it stands here, but secret-number- does. " * 20_000
     assert masking.mask(text) is text
+
+
+def test_a_secret_that_is_discarded_is_masked_no_longer_and_others_are() -> None:
+    masking.add("hunter22")
+    masking.add("swordfish")
+    masking.discard("hunter22")
+    assert masking.mask("hunter22 swordfish") == "hunter22 [withheld]"

@@ -92,6 +92,8 @@ CHANGES = {
     "web:save_client_plugin",
     "web:choose_declarers",
     "web:switch_plugin",
+    "web:sign_in",
+    "web:sign_out",
     "web:decide_instructions",
     "web:refresh_plugin",
     "web:refresh_plugins",

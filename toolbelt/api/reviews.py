@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -12,7 +13,7 @@ from django.http import HttpRequest
 
 from toolbelt.api import auth, names, problems, schemas
 from toolbelt.control.people import rights
-from toolbelt.control.servers import approvals, decisions, inbox, upstream_servers
+from toolbelt.control.servers import approvals, decisions, inbox, sign_ins, upstream_servers
 from toolbelt.core import errors, schema
 from toolbelt.plugins.upstream import limits
 from toolbelt.runtime.upstream import server_lists
@@ -34,7 +35,7 @@ class ServerStatus(ninja.Schema):
 
     plugin: str
     state: Annotated[
-        Literal["ready", "not-responding", "not-asked", "failed", "off", "blocked"],
+        Literal["ready", "sign-in-needed", "not-responding", "not-asked", "failed", "off", "blocked"],
         pydantic.Field(description="By the server's last response to any process."),
     ]
     reason: Annotated[
@@ -62,6 +63,18 @@ class ServerStatus(ninja.Schema):
     asked: Annotated[datetime | None, pydantic.Field(description="When its tools were last requested.")]
     answered: Annotated[datetime | None, pydantic.Field(description="When it last responded.")]
     problems: list[schemas.ErrorDetail]
+
+
+class SignIn(ninja.Schema):
+    """The sign-in at an upstream server, without its tokens. A person signs in on its page in the dashboard."""
+
+    signed_in_by: str
+    issuer: Annotated[str, pydantic.Field(description="The authorization server.")]
+    scopes: Annotated[str, pydantic.Field(description="The scopes that it granted, separated by spaces.")]
+    created: Annotated[datetime, pydantic.Field(description="When the person signed in.")]
+    needed: Annotated[
+        str, pydantic.Field(description="Why someone has to sign in again; empty while it is used.")
+    ]
 
 
 class RefreshResult(ninja.Schema):
@@ -242,6 +255,27 @@ def read_plugin_status(request: HttpRequest, name: names.Name) -> Any:
         "answered": status.answered,
         "problems": _error_details(status.problems),
     }
+
+
+@router.get("/plugins/{name}/sign-in", auth=auth.viewing("plugin"), response=SignIn)
+def read_sign_in(request: HttpRequest, name: names.Name) -> Any:
+    """Retrieve who is signed in at an upstream server. Returns 404 if no one is."""
+    found = sign_ins.find(name)
+    if found is None:
+        raise errors.NotFound("sign-in at the server", name)
+    return dataclasses.asdict(found)
+
+
+@router.delete(
+    "/plugins/{name}/sign-in",
+    auth=auth.writing(rights.permission("change", "plugin")),
+    response={204: None},
+)
+def end_sign_in(request: HttpRequest, name: names.Name) -> Any:
+    """Forget the sign-in at an upstream server, and tell its authorization server. Returns 404 if there is none."""
+    if not sign_ins.end(auth.write(request), name):
+        raise errors.NotFound("sign-in at the server", name)
+    return ninja.Status(204, None)
 
 
 @router.get("/plugins/{name}/review", auth=auth.viewing("plugin"), response=Review)

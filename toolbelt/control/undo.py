@@ -184,6 +184,8 @@ def _refuse(write: writing.Write, entry: audit.Entry) -> writing.Change:
 _ALTERNATIVES = {
     "connection.allow": "revoke the connection",
     "connection.revoke": "sign in again with the client",
+    "sign_in.begin": "sign out on the server's page",
+    "sign_in.end": "sign in again on the server's page",
     "token.issue": "revoke the token",
     "token.revoke": "issue another token",
     "user.roles": "assign or remove the role: {command} role",
@@ -218,6 +220,7 @@ _UNDO: dict[str, _Undo] = {
     "order": _ordered,
     "purge": _purged,
     "connection": _refuse,
+    "sign_in": _refuse,
     "token": _refuse,
     "approval": _refuse,
     "user": _refuse,

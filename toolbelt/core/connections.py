@@ -20,6 +20,7 @@ from toolbelt.core import addresses, schema, secret_texts, variables
 
 Sharing = Literal["", "shared", "agent", "session"]
 Revision = Literal["", "2025-11-25", "2026-07-28"]
+SignIn = Literal["", "shared"]
 
 TIMEOUT = 30
 MAX_TIMEOUT = 600
@@ -28,6 +29,8 @@ SHARING: tuple[Sharing, ...] = ("shared", "agent", "session")
 # The revision of MCP to speak: one that begins with an initialization, or the stateless one. Without it, the server is
 # probed.
 REVISIONS: tuple[Revision, ...] = ("2025-11-25", "2026-07-28")
+# Who signs in at a server that wants OAuth: an operator for all agents.
+SIGN_INS: tuple[SignIn, ...] = ("shared",)
 # How many seconds the connection of an agent or session stays open without a call.
 IDLE = 900
 MAX_IDLE = 86_400
@@ -39,6 +42,7 @@ MAX_BYTES = 32 * 1024 * 1024
 # Fields that run code on the server. Writing them requires a separate permission.
 COMMAND_FIELDS = ("command", "args", "env", "cwd")
 URL_FIELDS = ("url", "headers")
+SIGN_IN_FIELDS = ("sign_in", "client_id", "client_secret", "scopes")
 
 # Toolbelt's own configuration, which no server may receive.
 _RESERVED_PREFIX = "TOOLBELT_"
@@ -55,9 +59,13 @@ _RESERVED = frozenset(
 
 Path = tuple[str, ...]
 
+AUTHORIZATION = "authorization"
+
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# RFC 6749, 3.3.
+_SCOPES = re.compile(r"([!#-\[\]-~]+( [!#-\[\]-~]+)*)?")
 _UNSOUND = re.compile(r"[\s\\\x00-\x1f\x7f]")
 # Headers that never hold a secret. A literal value of any other header is refused, unless it is too short to be one.
 _HARMLESS_HEADERS = frozenset(
@@ -81,6 +89,9 @@ class Connection:
     connection of an agent or session stays open without a call; ``max_connections`` is the limit of a process.
     ``revision`` is the one of MCP to speak, or an earlier one without its own handshake; empty to probe the server.
     ``result_bytes`` and ``resource_bytes`` limit a result of a tool and a resource; 0: as for all servers.
+    ``sign_in`` is who signs in with OAuth; empty: no one does. ``client_id`` and ``client_secret`` are those of a
+    client that an operator has registered; without them, Toolbelt registers itself. ``scopes`` are asked for, separated
+    by spaces; empty: those that the server names.
     """
 
     command: str = ""
@@ -96,6 +107,10 @@ class Connection:
     revision: Revision = ""
     result_bytes: int = 0
     resource_bytes: int = 0
+    sign_in: SignIn = ""
+    client_id: str = ""
+    client_secret: str = ""
+    scopes: str = ""
 
     @property
     def shown(self) -> str:
@@ -115,7 +130,20 @@ class Connection:
     @property
     def texts(self) -> tuple[str, ...]:
         """Return the texts that may refer to variables."""
-        return (self.command, *self.args, self.cwd, *self.env.values(), self.url, *self.headers.values())
+        return (
+            self.command,
+            *self.args,
+            self.cwd,
+            *self.env.values(),
+            self.url,
+            *self.headers.values(),
+            self.client_secret,
+        )
+
+    @property
+    def has_authorization(self) -> bool:
+        """Return whether a header of the connection authorizes its requests."""
+        return any(name.lower() == AUTHORIZATION for name in self.headers)
 
     def variables(self) -> tuple[str, ...]:
         """Return the names of the variables that it uses, each once."""
@@ -135,6 +163,7 @@ class Connection:
             cwd=fill(self.cwd),
             url=fill(self.url),
             headers={name: fill(value) for name, value in self.headers.items()},
+            client_secret=fill(self.client_secret),
         )
 
 
@@ -147,6 +176,7 @@ def read(text: str) -> Connection | None:
 def of(fields: Mapping[str, Any]) -> Connection | None:
     """Return the connection from its fields in a belt; what does not fit is skipped."""
     args, sharing, revision = fields.get("args"), fields.get("sharing"), fields.get("revision")
+    sign_in = fields.get("sign_in")
     connection = Connection(
         command=_text(fields.get("command")),
         args=tuple(arg for arg in args if isinstance(arg, str)) if isinstance(args, (list, tuple)) else (),
@@ -161,6 +191,10 @@ def of(fields: Mapping[str, Any]) -> Connection | None:
         revision=revision if revision in REVISIONS else "",
         result_bytes=_number(fields.get("result_bytes"), MAX_BYTES, 0),
         resource_bytes=_number(fields.get("resource_bytes"), MAX_BYTES, 0),
+        sign_in=sign_in if sign_in in SIGN_INS else "",
+        client_id=_text(fields.get("client_id")),
+        client_secret=_text(fields.get("client_secret")),
+        scopes=_text(fields.get("scopes")),
     )
     return connection if connection.command or connection.url else None
 
@@ -186,7 +220,7 @@ def problems(fields: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
     if bool(command) == bool(url):
         yield (), "A server needs either a 'command' or a 'url': give one of the two."
         return
-    for field_name in URL_FIELDS[1:] if command else COMMAND_FIELDS[1:]:
+    for field_name in (*URL_FIELDS[1:], *SIGN_IN_FIELDS) if command else COMMAND_FIELDS[1:]:
         if fields.get(field_name):
             other = "url" if command else "command"
             yield (field_name,), f"{field_name!r} belongs to a {other!r}: remove it."
@@ -204,6 +238,7 @@ def problems(fields: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
         if not 0 < fields.get(field_name, 1) <= MAX_BYTES:
             yield (field_name,), f"The limit must be 1 to {MAX_BYTES} bytes."
     yield from _of_url(url) if url else _of_command(fields)
+    yield from _of_sign_in(fields)
     for field_name, name_form in (("env", _VARIABLE), ("headers", _HEADER)):
         for name, value in (fields.get(field_name) or {}).items():
             yield from _of_value(field_name, name_form, name, value or "")
@@ -277,6 +312,28 @@ def _of_url(url: str) -> Iterator[tuple[Path, str]]:
         yield at, f"{host} is a cloud platform's own address, which is blocked: give the server's address."
     elif secret_texts.has_known_form(url) or _has_secret_in_query(url):
         yield at, _WAY_OUT
+
+
+def _of_sign_in(fields: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    client_id, secret = fields.get("client_id") or "", fields.get("client_secret") or ""
+    if fields.get("sign_in") and AUTHORIZATION in map(str.lower, fields.get("headers") or ()):
+        yield (
+            ("sign_in",),
+            "A server that is signed in to is sent the token of the sign-in: remove the header 'Authorization', or"
+            " 'sign_in'.",
+        )
+    if secret and not client_id:
+        yield ("client_secret",), "A client secret belongs to a client id: give 'client_id', too."
+    if secret and variables.is_literal(secret):
+        yield ("client_secret",), _WAY_OUT
+    for field_name in ("client_id", "client_secret"):
+        if _CONTROL.search(fields.get(field_name) or ""):
+            yield (field_name,), f"{field_name!r} contains a control character: remove it."
+    if not _SCOPES.fullmatch(fields.get("scopes") or ""):
+        yield (
+            ("scopes",),
+            "Scopes are words of ASCII without quotes and backslashes, separated by single spaces.",
+        )
 
 
 _WAY_OUT = "This looks like a secret, which must not be stored: set an environment variable, and write ${NAME} instead."

@@ -81,6 +81,8 @@ def failures() -> Iterator[str]:
     for server in configured.servers():
         if server.error:
             yield f"\n{server.plugin.name} has failed: {server.error}"
+        elif server.listing is not None and server.listing.sign_in_needed:
+            yield f"\n{server.plugin.name} needs a sign-in, on its page in the dashboard: {server.listing.error}"
         elif server.listing is not None and server.listing.error:
             yield f"\n{server.plugin.name} did not respond to a call; the next call tries again: {server.listing.error}"
 

@@ -35,7 +35,11 @@ def examine(*, ask: bool = True) -> Iterator[findings.Finding]:
     names = [state.plugin.name for state in servers if state.plugin.name not in unreachable]
     if not (ask and names):
         return
-    known = {state.plugin.name for state in servers if state.state in ("failed", "not-responding")}
+    known = {
+        state.plugin.name
+        for state in servers
+        if state.state in ("failed", "not-responding", "sign-in-needed")
+    }
     answers = server_lists.refresh(names, lambda name, answer: answer)
     for name, answer in answers.items():
         if answer.error and name not in known:

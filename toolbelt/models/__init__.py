@@ -36,6 +36,7 @@ from toolbelt.models.preferences import Preferences, SavedView
 from toolbelt.models.purges import Purge
 from toolbelt.models.revisions import AgentRevision, Revision
 from toolbelt.models.running_processes import RunningProcess
+from toolbelt.models.server_sign_ins import BegunSignIn, ServerSignIn
 from toolbelt.models.sub_apps import SubApp, SubAppAgent, SubAppTool
 from toolbelt.models.subscriptions import ResourceSubscription
 from toolbelt.models.upstream_connections import UpstreamConnection
@@ -51,6 +52,7 @@ __all__ = [
     "AppliedBelt",
     "Approval",
     "AuditEntry",
+    "BegunSignIn",
     "CallCount",
     "CallRecord",
     "Cancellation",
@@ -73,6 +75,7 @@ __all__ = [
     "Revision",
     "RunningProcess",
     "SavedView",
+    "ServerSignIn",
     "SessionState",
     "SignInAttempt",
     "Start",

@@ -34,6 +34,11 @@ class Listing(naming.Named):
         help_text="The parts of the response that could not be used: a list of {path, message}.",
     )
     error = models.TextField(blank=True, help_text="Why the last attempt failed.")
+    sign_in_needed = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether it failed because no one is signed in at the server.",
+    )
     # Processes of the previous version insert rows without this column during a rolling upgrade.
     seen_by = models.CharField(
         blank=True,

@@ -56,6 +56,18 @@ def add(secret: str) -> None:
         )
 
 
+def discard(secret: str) -> None:
+    """Mask this text no longer, because it is valid no longer."""
+    global _known_secrets
+    with _lock:
+        if secret in _secrets:
+            _secrets.discard(secret)
+            forms = {form for known in _secrets for form in _forms(known)}
+            _known_secrets = _Secrets(
+                tuple(sorted(forms, key=lambda form: (-len(form), form))), _expression(forms)
+            )
+
+
 def mask(text: str) -> str:
     """Return the text without known secrets. Overlapping secrets are replaced together."""
     known_secrets = _known_secrets

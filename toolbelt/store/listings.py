@@ -14,12 +14,15 @@ from toolbelt import models
 from toolbelt.core import catalog, errors
 from toolbelt.store import running_processes
 
-State = Literal["ready", "not-running", "not-responding", "not-asked", "failed", "off", "blocked"]
+State = Literal[
+    "ready", "not-running", "not-responding", "not-asked", "failed", "off", "blocked", "sign-in-needed"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """The last answer of one server. ``answered`` is when it last answered; ``error`` is why it has not since.
+    ``sign_in_needed``: because no one is signed in.
 
     ``seen_by`` is the process that asked it; empty if that is not known. ``instructions`` are those that it states, and
     ``instructions_seen`` those that an operator has seen.
@@ -32,6 +35,7 @@ class Listing:
     tools: int = 0
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
+    sign_in_needed: bool = False
     seen_by: str = ""
     stderr: str = ""
     instructions: str = ""
@@ -42,6 +46,8 @@ def state(plugin: catalog.Plugin, listing: Listing | None) -> State:
     """Return the state of a plugin, as it is stored for all processes. An operator's switches take precedence."""
     if plugin.blocked or not plugin.active:
         return "blocked" if plugin.blocked else "off"
+    if listing is not None and listing.sign_in_needed:
+        return "sign-in-needed"
     if plugin.status == "failed":
         return "failed"
     if plugin.not_running:
@@ -74,13 +80,14 @@ def record_answer(
         tools=tools,
         problems=written,
         error="",
+        sign_in_needed=False,
         stderr=stderr,
     )
 
 
-def record_failure(plugin: str, *, error: str, stderr: str) -> None:
+def record_failure(plugin: str, *, error: str, sign_in_needed: bool, stderr: str) -> None:
     """Store why the server did not answer, with its earlier answer."""
-    _put(plugin, asked=timezone.now(), error=error, stderr=stderr)
+    _put(plugin, asked=timezone.now(), error=error, sign_in_needed=sign_in_needed, stderr=stderr)
 
 
 def load_all() -> Mapping[str, Listing]:
@@ -130,6 +137,7 @@ def _read(row: models.Listing) -> Listing:
             if isinstance(problem, Mapping)
         ),
         error=row.error,
+        sign_in_needed=row.sign_in_needed,
         seen_by=row.seen_by,
         stderr=row.stderr,
         instructions=row.instructions,

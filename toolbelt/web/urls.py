@@ -35,7 +35,7 @@ from toolbelt.web.compare import views as compare
 from toolbelt.web.kit import live, saved_views
 from toolbelt.web.loadouts import views as loadouts
 from toolbelt.web.login import views as login
-from toolbelt.web.plugins import adding, client_plugins
+from toolbelt.web.plugins import adding, client_plugins, sign_in
 from toolbelt.web.plugins import detail as plugin
 from toolbelt.web.plugins import listing as plugins
 from toolbelt.web.review import approvals, instructions
@@ -171,6 +171,10 @@ urlpatterns = [
     path("plugins/<name:plugin>/instructions/", instructions.decide, name="decide_instructions"),
     path("plugins/<name:plugin>/refresh/", plugins.refresh_one, name="refresh_plugin"),
     path("plugins/<name:plugin>/switch/", plugin.switch, name="switch_plugin"),
+    path("plugins/<name:plugin>/sign-in/", sign_in.begin, name="sign_in"),
+    path("plugins/<name:plugin>/sign-out/", sign_in.end, name="sign_out"),
+    # Where authorization servers send people back to, for all servers.
+    path("signed-in/", sign_in.come_back, name="signed_in"),
     # Not under plugins/, where a plugin may be named "refresh".
     path("refresh/", plugins.refresh, name="refresh_plugins"),
     path("people/", people.listing, name="people"),

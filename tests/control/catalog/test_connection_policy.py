@@ -83,10 +83,11 @@ def test_a_url_is_accepted_through_the_web_but_by_default_no_variable(write: wri
     for connection in (
         {**REMOTE, "headers": {"Authorization": "Bearer ${MCP_FILES}"}},
         {"url": "https://files.example/${MCP_FILES}"},
+        {**REMOTE, "client_id": "us", "client_secret": "${MCP_FILES}"},
     ):
         with pytest.raises(errors.Refused, match=r"sent the variable MCP_FILES.*TOOLBELT_WEB_VARIABLES"):
             upstream_servers.add(write, "more", connection)
-        upstream_servers.add(SHELL, f"more-{len(connection)}", connection)
+        upstream_servers.add(SHELL, f"more-{len(str(connection))}", connection)
 
 
 def test_a_server_with_a_connection_that_newer_rules_refuse_can_be_turned_off() -> None:

@@ -32,6 +32,26 @@ def server_at(**options: Any) -> connection.Server:
     return connection.Server(settings, environ={})
 
 
+def test_a_request_that_is_sent_again_is_checked_again() -> None:
+    made = []
+
+    async def check() -> None:
+        made.append(len(made))
+        if len(made) > 1:
+            raise Denied
+
+    async def story() -> None:
+        last = last_check.LastCheck(check)
+        await last.make()
+        await last.make()
+        last.again()
+        with pytest.raises(Denied):
+            await last.make()
+
+    asyncio.run(story())
+    assert made == [0, 1]
+
+
 def test_a_denied_call_is_not_sent_over_http_and_keeps_the_connection_open() -> None:
     async def story(server: connection.Server) -> tuple[int, int]:
         try:

@@ -26,9 +26,8 @@ def check_change(
 ) -> None:
     """Raise Refused for a change of a plugin's connection that may not be made through this interface."""
     old, new = (before or {}).get("upstream") or {}, (after or {}).get("upstream") or {}
-    changed = {
-        key for key in (*connections.COMMAND_FIELDS, *connections.URL_FIELDS) if old.get(key) != new.get(key)
-    }
+    named = (*connections.COMMAND_FIELDS, *connections.URL_FIELDS, "client_secret")
+    changed = {key for key in named if old.get(key) != new.get(key)}
     if not changed or not new or actor.via in SHELL_INTERFACES:
         return
     if changed.intersection(connections.COMMAND_FIELDS) and new.get("command") and not conf.STDIO_BY_WEB:

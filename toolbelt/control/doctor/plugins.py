@@ -90,6 +90,12 @@ def _of_state(state: states.PluginState) -> Iterator[findings.Finding]:
             if is_server
             else f"Correct it, then run `{conf.COMMAND} plugins enable {name}`; or turn it off in the dashboard.",
         )
+    elif state.state == "sign-in-needed":
+        yield findings.Finding(
+            code="server-sign-in",
+            message=f"{subject} needs a sign-in: {error}{seen}.",
+            way_out="Press Sign in on its page in the dashboard; or turn it off there.",
+        )
     elif state.state == "not-responding":
         yield findings.Finding(
             code="server-not-responding",

@@ -34,7 +34,7 @@ class IneffectiveOverride(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedPlugin:
-    """A plugin that has failed, with its error if it reported one."""
+    """A plugin that has failed, or a server at which no one is signed in, with its error if it reported one."""
 
     plugin: catalog.Plugin
     error: str
@@ -44,15 +44,17 @@ class FailedPlugin:
 class Attention:
     """Everything that needs attention, and the ``agents`` and the catalog (``stored``) that it was computed from.
 
-    ``not_running`` are the plugins in code with tools that no process can run; ``to_review`` is the number of tools to
-    review, by plugin, and ``findings`` are theirs, by plugin and tool; ``blocked`` what is blocked for everyone (kind,
-    name); ``unresolved`` names that do not exist; ``instructions`` the servers with instructions that nobody has seen;
-    ``drift`` what differs from the belt applied last.
+    ``sign_in_needed`` are the servers at which no one is signed in. ``not_running`` are the plugins in code with tools
+    that no process can run; ``to_review`` is the number of tools to review, by plugin, and ``findings`` are theirs, by
+    plugin and tool; ``blocked`` what is blocked for everyone (kind, name); ``unresolved`` names that do not exist;
+    ``instructions`` the servers with instructions that nobody has seen; ``drift`` what differs from the belt applied
+    last.
     """
 
     agents: Sequence[queries.Summary]
     stored: catalog.Catalog
     failed_plugins: Sequence[FailedPlugin]
+    sign_in_needed: Sequence[FailedPlugin]
     not_running: Sequence[catalog.Plugin]
     to_review: Mapping[str, int]
     findings: Mapping[str, Mapping[str, Sequence[str]]]
@@ -67,14 +69,19 @@ def load() -> Attention:
     """Return everything that needs attention."""
     summaries, stored = queries.summaries(), snapshots.catalog()
     all_states = states.load(stored)
+
+    def failures(of_state: states.State) -> list[FailedPlugin]:
+        return [
+            FailedPlugin(plugin=state.plugin, error=state.error)
+            for state in all_states
+            if state.state == of_state
+        ]
+
     return Attention(
         agents=summaries,
         stored=stored,
-        failed_plugins=[
-            FailedPlugin(plugin=state.plugin, error=state.error)
-            for state in all_states
-            if state.state == "failed"
-        ],
+        failed_plugins=failures("failed"),
+        sign_in_needed=failures("sign-in-needed"),
         not_running=tuple(state.plugin for state in all_states if state.state == "not-running"),
         to_review={state.plugin.name: state.to_review for state in all_states if state.to_review},
         findings=_findings(stored),

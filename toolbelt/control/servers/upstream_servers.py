@@ -293,7 +293,7 @@ def record_unsolicited(name: str, listed: ServerListing) -> None:
     """
     if listed.error:
         with writing.begin():
-            listings.record_failure(name, error=listed.error, stderr=listed.stderr)
+            _record_failure(name, listed)
         return
     try:
         record(SYSTEM, name, listed)
@@ -305,13 +305,21 @@ def record_unsolicited(name: str, listed: ServerListing) -> None:
 def _failed(write: writing.Write, plugin: catalog.Plugin, listed: ServerListing) -> RecordedTools:
     with writing.begin():
         now = snapshots.catalog().plugins.get(plugin.name)
-        if now is not None and now.status != "failed":
+        # Without a sign-in, it has not failed: its tools stay as they are, and calls are answered with the reason.
+        if now is not None and now.status != "failed" and not listed.sign_in_needed:
             write = write.observed_by(plugin.name, "server")
             write = write.replace(reason=listed.error[: limits.REASON_LENGTH])
             entries.change(write, "plugin", plugin.name, {"status": "failed"})
-        rows.set_error(plugin.name, listed.error)
-        listings.record_failure(plugin.name, error=listed.error, stderr=listed.stderr)
+        if not listed.sign_in_needed:
+            rows.set_error(plugin.name, listed.error)
+        _record_failure(plugin.name, listed)
     return RecordedTools(error=listed.error)
+
+
+def _record_failure(name: str, listed: ServerListing) -> None:
+    listings.record_failure(
+        name, error=listed.error, sign_in_needed=listed.sign_in_needed, stderr=listed.stderr
+    )
 
 
 def _notes(definitions: Iterable[importing.Definition]) -> list[errors.Problem]:

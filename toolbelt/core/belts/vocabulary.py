@@ -54,6 +54,10 @@ class Upstream(fields.Fields):
     revision: fields.Word[connections.Revision] | None = None
     result_bytes: fields.Whole | None = None
     resource_bytes: fields.Whole | None = None
+    sign_in: fields.Word[connections.SignIn] | None = None
+    client_id: _Text | None = None
+    client_secret: _Text | None = None
+    scopes: _Text | None = None
 
 
 class Plugin(fields.Fields):

@@ -40,9 +40,10 @@ class ServerListing:
 
     ``non_tools`` are its prompts, resources and templates, by kind. A missing kind was not listed, and the list of
     one in ``truncated_kinds`` is incomplete. ``is_complete``: the list of tools is complete; ``problems`` describe what
-    is missing. If the server could not be reached, ``error`` explains why, and nothing is known of its tools.
-    ``server`` is its own name, and ``instructions`` are those for models. ``again`` is what further unused
-    connections listed at the same time (:mod:`toolbelt.core.imported.rewordings`).
+    is missing. If the server could not be reached, ``error`` explains why, and nothing is known of its tools;
+    ``sign_in_needed``: it wants OAuth, and no one is signed in. ``server`` is its own name, and ``instructions`` are
+    those for models. ``again`` is what further unused connections listed at the same time
+    (:mod:`toolbelt.core.imported.rewordings`).
     """
 
     tools: tuple[Mapping[str, Any], ...] = ()
@@ -53,6 +54,7 @@ class ServerListing:
     server: str = ""
     problems: tuple[errors.Problem, ...] = ()
     error: str = ""
+    sign_in_needed: bool = False
     stderr: str = ""
     instructions: str = ""
     again: tuple[ServerListing, ...] = ()

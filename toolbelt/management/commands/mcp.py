@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
-from toolbelt.control.servers import approvals, decisions, elicitation, inbox, instructions
+from toolbelt.control.servers import approvals, decisions, elicitation, inbox, instructions, sign_ins
 from toolbelt.control.servers import upstream_servers as configured
 from toolbelt.core import connections, errors
 from toolbelt.management import columns, files, mcp_import, mcp_texts, terminal
@@ -101,6 +101,10 @@ class Command(terminal.Command):
         told.add_argument("--use-in", metavar="TOOLKIT", help="append the text to this toolkit's policy")
         told.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
+        sign_out = commands.add_parser("sign-out", help="forget the sign-in at a server")
+        sign_out.add_argument("name", metavar="NAME", help="the server's name")
+        sign_out.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+
         elicit = commands.add_parser(
             "elicitation", help="create an entry that lets a server ask users, to be granted like a tool"
         )
@@ -132,6 +136,13 @@ class Command(terminal.Command):
                     self._keep(options)
                 case "instructions":
                     self._instructions(options)
+                case "sign-out":
+                    was_signed_in = sign_ins.end(_write(options), options["name"])
+                    self.stdout.write(
+                        f"Signed out at {options['name']}."
+                        if was_signed_in
+                        else f"No changes: no one is signed in at {options['name']}."
+                    )
                 case "elicitation":
                     key = elicitation.ensure_entry(_write(options), options["name"])
                     self.stdout.write(f"{key} lets {options['name']} ask users.")
@@ -351,6 +362,20 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
         choices=connections.REVISIONS,
         help="the revision of MCP to speak, or with the first an earlier one (default: what the server answers)",
     )
+    parser.add_argument(
+        "--sign-in",
+        choices=connections.SIGN_INS,
+        help="who signs in with OAuth, in the dashboard (default: no one)",
+    )
+    parser.add_argument(
+        "--client-id",
+        metavar="ID",
+        help="a client that you registered there (default: Toolbelt registers itself)",
+    )
+    parser.add_argument("--client-secret", metavar="${VAR}", help="its secret, as a variable")
+    parser.add_argument(
+        "--scopes", metavar="TEXT", help="the scopes to ask for, separated by spaces (default: the server's)"
+    )
     for kind in ("result", "resource"):
         parser.add_argument(
             f"--{kind}-bytes", metavar="N", type=int, help=f"the largest {kind} of the server, in bytes"
@@ -369,6 +394,7 @@ OPTIONS = (
     "revision",
     "result_bytes",
     "resource_bytes",
+    *connections.SIGN_IN_FIELDS,
 )
 
 

@@ -14,17 +14,17 @@ class Backoff:
     def __init__(self, bounds: limits.Limits) -> None:
         self._limits = bounds
         self._failures, self._not_before, self._failed_at = 0, 0.0, 0.0
-        # Why the last attempt failed; several connections may share the pause.
-        self.reason = ""
+        # Why the last attempt failed, and whether a sign-in is needed; several connections may share the pause.
+        self.reason, self.is_sign_in_needed = "", False
 
     def left(self) -> float:
         """Return the remaining seconds of the pause."""
         return max(0.0, self._not_before - time.monotonic())
 
-    def failed(self, reason: str = "") -> None:
+    def failed(self, reason: str = "", *, is_sign_in_needed: bool = False) -> None:
         """Begin the next pause."""
         self._failures += 1
-        self.reason = reason
+        self.reason, self.is_sign_in_needed = reason, is_sign_in_needed
         self._failed_at = time.time()
         # Limits the exponent; the pause itself is limited anyway.
         longest = min(self._limits.longest_pause, self._limits.first_pause * 2 ** min(self._failures - 1, 30))

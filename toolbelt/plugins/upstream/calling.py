@@ -206,6 +206,9 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
         raise TimeoutError(live.output.last() if live.output.count > written else "") from None
     except Exception as error:
         if last.refusal is not None:
+            if isinstance(last.refusal, live_connection.UnreachableError):
+                # There is no token for it. The next call begins a connection, and so a pause if there is none then.
+                server.retire(live)
             raise last.refusal from None
         if last.has_not_run:
             reason = live.why(error, server.settings, last)
@@ -245,7 +248,7 @@ def _refusal(
     from mcp.shared.exceptions import MCPError
 
     if not isinstance(error, MCPError):
-        return live_connection.UnreachableError(live.why(error, server.settings, last))
+        return live.unreachable(error, server.settings, last)
     refusal = live.refusal(error, server.settings, last)
     if call.method != results.CALL and not isinstance(refusal, live_connection.UnreachableError):
         refusal = requests.RequestFailedError(str(refusal), error.code)

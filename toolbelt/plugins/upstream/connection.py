@@ -57,7 +57,7 @@ class Server:
     ``on_change`` is called with a list that the server announced as changed; by default it is ``on_list``. ``pause`` is
     the pause after a failure to connect, which all connections to the same server share. ``sleep`` is used between
     lists and updates that the server itself causes. ``may_ask``: an operator lets the server ask users, which is
-    announced.
+    announced. ``tokens`` are those of the sign-in at the server, if it has one.
     """
 
     def __init__(
@@ -70,6 +70,7 @@ class Server:
         pause: backoff.Backoff | None = None,
         bounds: limits.Limits | None = None,
         may_ask: bool = False,
+        tokens: live_connection.Tokens | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.settings = settings
@@ -96,7 +97,7 @@ class Server:
         self._late = 0
         self.followers = updates.Followers()
         self.sleep = sleep
-        self._may_ask = may_ask
+        self._may_ask, self._tokens = may_ask, tokens
 
     @property
     def listed(self) -> importing.ServerListing | None:
@@ -150,7 +151,7 @@ class Server:
         except errors.ToolbeltError as error:
             if self._closed:
                 raise live_connection.ClosedError from error
-            return importing.ServerListing(error=str(error), stderr=self.status().stderr)
+            return _failed(error, self.status().stderr)
 
     async def close(self) -> None:
         """Close the connection permanently, and wait for its process to end, for a limited time."""
@@ -187,9 +188,9 @@ class Server:
     def _begin(self, announce: bool) -> live_connection.LiveConnection:
         if pause := self._pause.left():
             reason = self._error or self._pause.reason
-            raise live_connection.UnreachableError(
-                f"{reason} The next attempt is in {max(1, round(pause))} s."
-            )
+            needs = self._pause.is_sign_in_needed
+            kind = live_connection.SignInNeededError if needs else live_connection.UnreachableError
+            raise kind(f"{reason} The next attempt is in {max(1, round(pause))} s.")
         live = live_connection.LiveConnection.begin()
         # In an empty context, because the connection does not belong to the first caller's.
         live.task = asyncio.get_running_loop().create_task(
@@ -262,15 +263,16 @@ class Server:
             if self._closed:
                 refusal: live_connection.UnreachableError = live_connection.ClosedError()
             else:
-                refusal = live_connection.UnreachableError(live.why(error, self.settings))
+                refusal = live.unreachable(error, self.settings)
                 # Unless another connection has replaced this one.
                 self._error = str(refusal) if self._live is None else self._error
             if not live.opened.done():
                 # A connection that Toolbelt closed while it was opened is no failure of the server.
                 if not self._closed:
-                    self._pause.failed(str(refusal))
+                    is_sign_in_needed = isinstance(refusal, live_connection.SignInNeededError)
+                    self._pause.failed(str(refusal), is_sign_in_needed=is_sign_in_needed)
                 if announce and not self._closed:
-                    self._on_list(importing.ServerListing(error=str(refusal), stderr=live.stderr.text()))
+                    self._on_list(_failed(refusal, live.stderr.text()))
                 live.opened.set_exception(refusal)
 
     @contextlib.asynccontextmanager
@@ -374,6 +376,7 @@ class Server:
             on_session_end=lambda: self.note_session_end(live),
             on_message=self._note_message,
             may_ask=self._may_ask,
+            tokens=self._tokens,
             probe=probe,
             http_sse=http_sse,
         )
@@ -446,7 +449,7 @@ class Server:
         except Exception as error:
             # A connection that cannot list is of no use for calls either: the next request connects again.
             self.end(live)
-            raise live_connection.UnreachableError(live.why(error, self.settings)) from error
+            raise live.unreachable(error, self.settings) from error
         return self._answer
 
     async def _listed(
@@ -455,3 +458,9 @@ class Server:
         listed = await paging.read_lists(client, live.lists, self.limits)
         self._pause.forget()
         return dataclasses.replace(listed, instructions=client.instructions or "", stderr=live.stderr.text())
+
+
+def _failed(error: errors.ToolbeltError, stderr: str) -> importing.ServerListing:
+    """Return the answer of a server that could not be reached."""
+    is_sign_in_needed = isinstance(error, live_connection.SignInNeededError)
+    return importing.ServerListing(error=str(error), stderr=stderr, sign_in_needed=is_sign_in_needed)

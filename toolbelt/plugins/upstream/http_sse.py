@@ -23,7 +23,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from mcp.client import sse
 from mcp.shared import message
 
-from toolbelt.plugins.upstream import answers, last_check, lenient, transports
+from toolbelt.plugins.upstream import answers, last_check, lenient, live_connection, transports
 
 # The largest event that the official client reads.
 MAX_EVENT_BYTES = 1024 * 1024
@@ -55,6 +55,7 @@ async def opened(
     session_over: transports.Notify,
     on_endpoint: transports.Notify,
     limit: float | None,
+    tokens: live_connection.Tokens | None = None,
 ) -> AsyncIterator[Any]:
     """Communicate over HTTP+SSE, with the same guards as over Streamable HTTP.
 
@@ -75,7 +76,7 @@ async def opened(
             await into.send(message.SessionMessage(answer))
 
     inner = await asyncio.to_thread(transports.pool)
-    guarded = transports.UpstreamTransport(inner, answered=answered, give_up=give_up)
+    guarded = transports.UpstreamTransport(inner, answered=answered, give_up=give_up, tokens=tokens)
     transport = _Transport(guarded, url, fail, give_up, waiting)
 
     def client(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:

@@ -23,7 +23,7 @@ class LastCheck:
     """
 
     def __init__(self, check: background.Check | None) -> None:
-        self._check = check
+        self._check = self._all = check
         self.refusal: Exception | None = None
         self._is_claimed = self._is_over = False
         # Whether the request may have been written, in part at least.
@@ -48,6 +48,10 @@ class LastCheck:
     def note_status(self, status: int, retry_after: str) -> None:
         """Record the HTTP status of the answer, and its Retry-After."""
         self.status, self.retry_after = status, retry_after
+
+    def again(self) -> None:
+        """Let the check be made again: the server refused the request unread, and it is sent once more."""
+        self._check, self.is_made = self._all, False
 
     def claim(self, id_: int | str) -> bool:
         """Return True once: for the request itself, not for what else is sent in its context, such as its cancellation,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from toolbelt.core import connections, errors
 from toolbelt.core.imported import cleaning
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 State = Literal["idle", "connecting", "open", "waiting", "closed"]
 
 # The server rejects the credentials, or a proxy does not reach it: the next connection may succeed.
-_AWAY = frozenset({401, 403, 502, 503, 504})
+HTTP_UNAUTHORIZED = 401
+_AWAY = frozenset({HTTP_UNAUTHORIZED, 403, 502, 503, 504})
+_SIGN_IN = "It may want a sign-in: an operator can sign in on the server's page."
 
 
 class UnreachableError(errors.ToolbeltError):
@@ -34,6 +36,22 @@ class NotRunError(UnreachableError):
     """Nothing to fix: the server, perhaps restarted, was not reached, or no longer knows the session. The call has not
     run.
     """
+
+
+class SignInNeededError(UnreachableError):
+    """The server wants OAuth, and no one is signed in, or no longer. An operator can sign in."""
+
+
+class Tokens(Protocol):
+    """The access token of a sign-in. Both methods raise UnreachableError if there is none."""
+
+    async def current(self) -> str:
+        """Return a token that has not expired."""
+        ...
+
+    async def renewed(self, refused: str) -> str:
+        """Return another token than this one, which the server refuses; the same one if it is new."""
+        ...
 
 
 class ClosedError(UnreachableError):
@@ -119,7 +137,7 @@ class LiveConnection:
 
     def give_up(self, reason: Exception) -> None:
         """Record why the server was given up."""
-        self.failure = UnreachableError(str(reason))
+        self.failure = reason if isinstance(reason, UnreachableError) else UnreachableError(str(reason))
 
     def begin_again(self) -> None:
         """Forget why the first attempt to connect failed."""
@@ -151,9 +169,27 @@ class LiveConnection:
         is_over = last.is_cut or self.is_over or self.leave.is_set()
         is_closed = is_over and error.code == mcp_types.CONNECTION_CLOSED
         if is_closed or last.status in _AWAY:
-            return UnreachableError(self.why(error, settings, last))
+            return self.unreachable(error, settings, last)
         message = cleaning.text(reasons.message(error), reasons.MAX_LENGTH) or "The server refused the call."
         return contract.ToolError(reasons.of_status(last.status, last.retry_after, message))
+
+    def unreachable(
+        self,
+        error: BaseException | None,
+        settings: connections.Connection,
+        last: last_check.LastCheck | None = None,
+    ) -> UnreachableError:
+        """Return the error of a connection that failed or ended; with ``last``, of that call."""
+        status = last.status if last is not None else self.http_status
+        is_unauthorized = (
+            status == HTTP_UNAUTHORIZED and bool(settings.url) and not settings.has_authorization
+        )
+        reason = self.why(error, settings, last)
+        if is_unauthorized and self.failure is None:
+            reason = f"{reason} {_SIGN_IN}"
+        if is_unauthorized or isinstance(self.failure, SignInNeededError):
+            return SignInNeededError(reason)
+        return UnreachableError(reason)
 
     def why(
         self,

@@ -46,15 +46,16 @@ def client(
     on_session_end: Callable[[], None],
     on_message: MessageHandlerFnT,
     may_ask: bool = False,
+    tokens: live_connection.Tokens | None = None,
     probe: eras.Probe | None = None,
     http_sse: HttpSse | None = None,
 ) -> mcp.Client:
     """Return a client, not yet entered. ``on_end`` is called when the server is gone.
 
     ``on_message`` is called with each message, and ``on_session_end`` when the server no longer knows the session,
-    before a call finds out. ``may_ask``: an operator lets the server ask users. Without a ``probe``, the server is
-    initialized at once; over HTTP+SSE if that is given. Raise UnreachableError if the client is not installed, or a
-    variable of the connection is not set.
+    before a call finds out. ``may_ask``: an operator lets the server ask users. ``tokens`` are those of the sign-in at
+    the server. Without a ``probe``, the server is initialized at once; over HTTP+SSE if that is given. Raise
+    UnreachableError if the client is not installed, or a variable of the connection is not set.
     """
     try:
         import mcp
@@ -65,7 +66,7 @@ def client(
         from toolbelt.plugins.upstream import streams, transports
     except ImportError as error:
         raise live_connection.UnreachableError(INSTALL) from error
-    settings = _filled(settings, environ)
+    settings = filled(settings, environ)
     if settings.command:
         transport = transports.process(
             settings, settings.env, live.stderr, live.give_up, live.output.data_received, live.note_exit
@@ -80,9 +81,9 @@ def client(
             on_session_end,
         )
         if http_sse is None:
-            transport = transports.http(*common, live.note_session)
+            transport = transports.http(*common, live.note_session, tokens)
         else:
-            transport = http_sse_transport.opened(*common, http_sse.on_endpoint, http_sse.limit)
+            transport = http_sse_transport.opened(*common, http_sse.on_endpoint, http_sse.limit, tokens)
     return mcp.Client(
         streams.wrapped(transport, may_ask=may_ask, lists=live.lists, on_end=on_end, probe=probe),
         mode="legacy" if probe is None else "auto",
@@ -96,15 +97,16 @@ def client(
     )
 
 
-def _filled(settings: connections.Connection, environ: Mapping[str, str]) -> connections.Connection:
+def filled(settings: connections.Connection, environ: Mapping[str, str]) -> connections.Connection:
+    """Return a connection without variables. Raise UnreachableError for those that are not set."""
     problems: list[str] = []
 
     def fill(text: str) -> str:
-        filled, wrong = variables.fill(text, environ)
+        text, wrong = variables.fill(text, environ)
         problems.extend(wrong)
-        return filled
+        return text
 
-    filled = settings.filled(fill)
+    without = settings.filled(fill)
     if problems:
         raise live_connection.UnreachableError(" ".join(dict.fromkeys(problems)))
-    return filled
+    return without

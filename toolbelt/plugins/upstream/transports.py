@@ -20,7 +20,7 @@ import mcp_types
 from mcp.client import stdio, streamable_http
 
 from toolbelt.core import addresses, connections
-from toolbelt.plugins.upstream import answers, last_check, pipes, ring_buffer, streams
+from toolbelt.plugins.upstream import answers, last_check, live_connection, pipes, ring_buffer, streams
 
 MAX_BYTES = 32 * 1024 * 1024
 # How many connections to a server are open at a time, and how many of them wait for a request.
@@ -141,17 +141,24 @@ async def http(
     give_up: GiveUp,
     session_over: Notify,
     session_given: Notify = lambda: None,
+    tokens: live_connection.Tokens | None = None,
 ) -> AsyncIterator[Any]:
     """Communicate over Streamable HTTP. ``answered`` is called with the status of each answer to a message, and
     its Retry-After.
 
     ``give_up`` is called with the reason if an answer cannot be read, ``session_over`` if the server refuses the stream
-    of a session that it kept open before, and ``session_given`` if an answer has a session's id.
+    of a session that it kept open before, and ``session_given`` if an answer has a session's id. Requests have one of
+    the ``tokens``, if there are any.
     """
     # In a thread, because reading certificates takes a moment.
     inner = await asyncio.to_thread(pool)
     transport = UpstreamTransport(
-        inner, answered=answered, give_up=give_up, session_over=session_over, session_given=session_given
+        inner,
+        answered=answered,
+        give_up=give_up,
+        session_over=session_over,
+        session_given=session_given,
+        tokens=tokens,
     )
     http_client = client(transport, headers, httpx2.Timeout(seconds, read=SILENT_SECONDS))
     async with (
@@ -192,7 +199,8 @@ def pool(certificates: ssl.SSLContext | None = None) -> httpx2.AsyncHTTPTranspor
 class UpstreamTransport(httpx2.AsyncBaseTransport):
     """Lets requests through to any address except those of the cloud platform: operators choose their servers.
 
-    A name is resolved once, and the connection goes to exactly the address that was checked.
+    A name is resolved once, and the connection goes to exactly the address that was checked. With ``public_only``, it
+    must be public: for what a server names, and no operator has chosen.
     """
 
     def __init__(
@@ -203,9 +211,12 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         give_up: GiveUp = lambda error: None,
         session_over: Notify = lambda: None,
         session_given: Notify = lambda: None,
+        tokens: live_connection.Tokens | None = None,
         resolve: Resolve | None = None,
+        public_only: bool = False,
     ) -> None:
-        self._inner, self._resolve = inner, resolve or _resolve
+        self._inner, self._resolve, self._tokens = inner, resolve or _resolve, tokens
+        self.public_only = public_only
         self._answered, self._give_up, self._session_over = answered, give_up, session_over
         self._session_given = session_given
         # The notifications that are being sent.
@@ -220,7 +231,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         it sends anything else: a server that is busy would delay all calls.
         """
         if request.method != "POST" or not streams.IS_NOTIFICATION.get():
-            return await self._send(request)
+            return await self._authorized(request)
         task = asyncio.create_task(self._notify(request))
         self._notifying.add(task)
         task.add_done_callback(self._notifying.discard)
@@ -229,11 +240,35 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
     async def _notify(self, request: httpx2.Request) -> None:
         try:
             async with asyncio.timeout(NOTIFICATION_SECONDS):
-                response = await self._send(request)
+                response = await self._authorized(request)
                 await response.aclose()
         except (TimeoutError, httpx2.TransportError):
             # If the server cannot be reached, the next call finds out.
             pass
+
+    async def _authorized(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request with the token of the sign-in; once more if the server refuses the token."""
+        if self._tokens is None:
+            return await self._send(request)
+        check = last_check.CURRENT.get()
+        try:
+            token = await self._tokens.current()
+            response = await self._send(_with_token(request, token))
+            if response.status_code != live_connection.HTTP_UNAUTHORIZED:
+                return response
+            renewed = await self._tokens.renewed(token)
+            if renewed == token:
+                return response
+            await response.aclose()
+        except live_connection.UnreachableError as error:
+            # As an exception, it would end the connection for all its users.
+            self._give_up(error)
+            if check is not None:
+                check.refusal = error
+            return _not_sent()
+        if check is not None:
+            check.again()
+        return await self._send(_with_token(request, renewed))
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         """Check the address, send the request there, and limit the size of the answer."""
@@ -263,6 +298,9 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
             if b"content-encoding" in headers:
                 await self._refuse_compressed(response, request)
             ask = self._asking(request, check)
+            if self._tokens is not None and response.status_code == live_connection.HTTP_UNAUTHORIZED:
+                # It refuses the token, whatever it says of a session.
+                ask = None
             if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
                 response.stream = _Events(response.stream, check, ask)
             elif request.method == "POST" and response.status_code == 200:
@@ -279,6 +317,10 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         if check is not None and not check.is_made:
             check.has_not_run = True
         raise refused or httpx2.ConnectError(f"{request.url.host} has no address", request=request)
+
+    async def is_public(self, url: str) -> bool:
+        """Return whether the server at this URL has a public address."""
+        return any(map(addresses.is_public, await self._allowed(httpx2.Request("GET", url))))
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -374,6 +416,12 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
                     f"{host} resolves to {address}, a cloud platform's own address, which is never connected to.",
                     request=request,
                 )
+            if self.public_only and not addresses.is_public(address):
+                raise AddressRefusedError(
+                    f"{host} is at {address}, which is not a public address, but a public server names it: an"
+                    " administrator can allow it with TOOLBELT_ALLOW_PRIVATE_HTTP.",
+                    request=request,
+                )
         return resolved
 
 
@@ -428,6 +476,11 @@ def _explained(error: Exception) -> Exception:
 async def _resolve(host: str, port: int) -> list[str]:
     resolved = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in resolved))
+
+
+def _with_token(request: httpx2.Request, token: str) -> httpx2.Request:
+    request.headers["authorization"] = f"Bearer {token}"
+    return request
 
 
 def _has_session(request: httpx2.Request) -> bool:

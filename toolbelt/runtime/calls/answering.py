@@ -114,6 +114,12 @@ def record_failure(admitted: gates.Admitted, error: Exception) -> admitting.Refu
         case on_servers.TooManyError():
             message = f"{tool} is busy: all connections to its server are in use. Try again in a moment."
             return refuse(recording, admitting.Refusal(code="tool-unavailable", message=message), str(error))
+        case on_servers.SignInNeeded():
+            message = (
+                f"{tool} is not available: its server needs a sign-in by an operator. Try something else."
+            )
+            refusal = admitting.Refusal(code="tool-unavailable", message=message)
+            return refuse(recording, refusal, str(error))
         case on_servers.Unreachable():
             return refuse(recording, unavailable(tool), str(error))
         case TimeoutError() if admitted.left < MIN_REMAINING_SECONDS:

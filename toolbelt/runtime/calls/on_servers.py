@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from toolbelt.core import catalog, connections, declared_versions, tool_versions
 from toolbelt.plugins import background, registry
-from toolbelt.plugins.upstream import calling, connection_owners, relay, requests, results
+from toolbelt.plugins.upstream import calling, connection_owners, live_connection, relay, requests, results
 from toolbelt.runtime import secrets, telemetry
 from toolbelt.runtime.calls import elicitation, gates
 from toolbelt.runtime.upstream import claims as upstream_claims
@@ -17,6 +17,7 @@ from toolbelt.runtime.upstream import pool as upstream_pool
 
 T = TypeVar("T")
 Unreachable = process_connections.Unreachable
+SignInNeeded = live_connection.SignInNeededError
 TooManyError = upstream_pool.TooManyError
 ToolResult = results.ToolResult
 ToolFailed = results.ToolFailedError

@@ -28,7 +28,7 @@ from toolbelt.plugins import background
 from toolbelt.plugins.upstream import backoff, connection, live_connection, relay
 from toolbelt.runtime import environ, threads
 from toolbelt.runtime.upstream import claims as upstream_claims
-from toolbelt.runtime.upstream import forwarding, server_notifications
+from toolbelt.runtime.upstream import forwarding, server_notifications, sign_ins
 from toolbelt.runtime.upstream import pool as upstream_pool
 from toolbelt.store import listings, snapshots
 from toolbelt.store import upstream_connections as stored_claims
@@ -245,9 +245,9 @@ def take(
 
 
 def _server(plugin: catalog.Plugin, settings: connections.Connection, **options: Any) -> connection.Server:
-    return connection.Server(
-        settings, environ=environ_of(plugin), may_ask=plugin.name in _here.asking_users, **options
-    )
+    tokens = sign_ins.Tokens(plugin, settings) if settings.sign_in else None
+    may_ask = plugin.name in _here.asking_users
+    return connection.Server(settings, environ=environ_of(plugin), may_ask=may_ask, tokens=tokens, **options)
 
 
 async def list_once(plugin: catalog.Plugin, settings: connections.Connection) -> ServerListing:

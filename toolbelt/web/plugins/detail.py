@@ -25,7 +25,7 @@ from toolbelt.runtime import secrets
 from toolbelt.runtime.upstream import process_connections
 from toolbelt.web.access import blocking as block_button
 from toolbelt.web.kit import explained, http, notices, pieces, responses, texts, titles, words
-from toolbelt.web.plugins import client_plugins, forms, listing
+from toolbelt.web.plugins import client_plugins, forms, listing, sign_in
 from toolbelt.web.review import changes
 from toolbelt.web.review import instructions as instructions_view
 
@@ -187,6 +187,7 @@ class _Page(pieces.Page):
         may_see, connection = rights.may_read(request.user, "plugin"), provider.connection
         stderr = listed.stderr if listed and may_see else ""
         self.stderr = texts.text(secrets.mask(stderr)) if stderr else None
+        self.sign_in = sign_in.Part(request.user, provider) if sign_in.is_shown(provider) else None
         self.connection_view = None
         if connection is not None and may_see:
             if form is None and request.user.has_perm(listing.CHANGE):

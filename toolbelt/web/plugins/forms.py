@@ -24,7 +24,7 @@ SHARING_LABELS = {
     "session": "One for each session",
 }
 
-
+SIGN_IN_LABELS = {"shared": "An operator, for all agents"}
 REVISION_LABELS = {
     "2025-11-25": "2025-11-25, or an earlier one",
     "2026-07-28": "2026-07-28",
@@ -148,6 +148,31 @@ class Connection(Plugin):
         label="Largest resource in bytes",
         help_text="A larger resource, such as the screen of an app, is refused.",
     )
+    sign_in = forms.ChoiceField(
+        required=False,
+        label="Sign-in with OAuth",
+        choices=[("", "None"), *((who, SIGN_IN_LABELS[who]) for who in connections.SIGN_INS)],
+        help_text="For a server that wants OAuth. Then press Sign in on its page.",
+    )
+    client_id = forms.CharField(
+        required=False,
+        max_length=500,
+        label="Client id",
+        help_text="Of a client that you registered there. Leave empty, and Toolbelt registers itself.",
+    )
+    client_secret = forms.CharField(
+        required=False,
+        max_length=500,
+        label="Client secret",
+        widget=forms.TextInput({"placeholder": "${MCP_FILES_SECRET}"}),
+        help_text="As a variable, as in a header.",
+    )
+    scopes = forms.CharField(
+        required=False,
+        max_length=2000,
+        label="Scopes",
+        help_text="Separated by spaces. Leave empty to ask for those that the server names.",
+    )
     was = fields.Document(required=False)
 
     def clean_headers(self) -> dict[str, str]:
@@ -183,7 +208,7 @@ class Connection(Plugin):
         """Return the sharing, idle time, revision and limits; None for a default."""
         return {
             field.name: self.cleaned_data[field.name] or None
-            for field in self.limits
+            for field in (*self.limits, *self.sign_in_fields)
             if field.name in self.data
         }
 
@@ -192,6 +217,16 @@ class Connection(Plugin):
         """Return the fields that few servers need."""
         names = ("sharing", "idle", "max_connections", "revision", "result_bytes", "resource_bytes")
         return [self[name] for name in names]
+
+    @property
+    def sign_in_fields(self) -> list[forms.BoundField]:
+        """Return the fields of the sign-in."""
+        return [self[name] for name in connections.SIGN_IN_FIELDS]
+
+    @property
+    def shows_sign_in(self) -> bool:
+        """Return whether one of them has a value or an error."""
+        return any(field.value() or field.errors for field in self.sign_in_fields)
 
     @property
     def shows_limits(self) -> bool:

@@ -181,6 +181,14 @@ def state(provider: plugin_overview.Provider) -> State:
             return State(shape="denied", word="Blocked", about="blocked for everyone", error=error)
         case "off":
             return State(shape="denied", word="Off", about="available to no agent", error=error)
+        case "sign-in-needed":
+            error = _error(provider.listing.error) if provider.listing is not None else ""
+            return State(
+                shape="unavailable",
+                word="Unavailable: sign-in needed",
+                about="switches and approvals stay as they are",
+                error=error,
+            )
         case "failed":
             about = "its tools are unavailable" if provider.offered else ""
             return State(shape="unavailable", word="Failed", about=about, error=error)

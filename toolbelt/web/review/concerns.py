@@ -142,6 +142,7 @@ def _failures(report: attention.Attention) -> list[Line]:
     with_problem.sort(key=lambda summary: agents.problem_label(summary.inventory) == _DEFERRED)
     return [
         *_each(_failed, report.failed_plugins),
+        *_each(_sign_in_needed, report.sign_in_needed),
         *_each(_not_running, report.not_running),
         *_each(_of_agent, with_problem),
     ]
@@ -183,6 +184,16 @@ def _failed(failed: attention.FailedPlugin) -> Concern:
         f"{titles.of(plugin)} has failed",
         texts.visible(words.cut(failed.error, MAX_ERROR_LENGTH)) or "Its tools are unavailable.",
         reverse("web:plugin", args=[plugin.name]),
+    )
+
+
+def _sign_in_needed(failed: attention.FailedPlugin) -> Concern:
+    return Concern(
+        "unavailable",
+        f"{titles.of(failed.plugin)} needs a sign-in",
+        texts.visible(words.cut(failed.error, MAX_ERROR_LENGTH)),
+        f"{reverse('web:plugin', args=[failed.plugin.name])}#sign-in",
+        "Sign in",
     )
 
 

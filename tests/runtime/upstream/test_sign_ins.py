@@ -1,0 +1,233 @@
+"""Tests of calls at servers that are signed in to: tokens that expire, are renewed, and end."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from tests import fast_fixtures, signed_in
+from tests.plugins.upstream import oauth_server
+from tests.runtime import connected, worker_processes
+from tests.runtime.connected import stopped as stopped
+from tests.store import conftest
+from toolbelt import models
+from toolbelt.control.servers import upstream_servers
+from toolbelt.runtime import calls, masking
+from toolbelt.store import listings, server_sign_ins, snapshots
+
+# Other threads, and other processes, read and renew tokens.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TOOL = "notes__note"
+Serve = Callable[..., oauth_server.Running]
+
+
+@pytest.fixture(autouse=True)
+def with_a_key(settings: Any) -> Iterator[None]:
+    settings.TOOLBELT_ENCRYPTION_KEYS = [signed_in.KEY]
+    yield
+    masking.forget()
+
+
+@pytest.fixture
+def browser() -> Client:
+    user = get_user_model().objects.create_superuser("olive")
+    return fast_fixtures.logged_in(user)
+
+
+@pytest.fixture
+def serve(browser: Client) -> Iterator[Serve]:
+    """Yield a function that runs a server, signs in there, and grants its tool to ada."""
+    running: list[Any] = []
+
+    def serve(**options: Any) -> oauth_server.Running:
+        context = oauth_server.running(**options)
+        server = context.__enter__()
+        running.append(context)
+        connected.add("notes", {"url": server.url})
+        assert signed_in.sign_in(browser).status_code == 303
+        assert connected.refresh("notes")["notes"].error == ""
+        connected.grant(TOOL)
+        return server
+
+    yield serve
+    for context in running:
+        context.__exit__(None, None, None)
+
+
+def answer(text: str = "x") -> Any:
+    return calls.run("ada", TOOL, {"text": text})
+
+
+def recorded() -> str:
+    """Return the reason of the last call, for operators."""
+    return str(models.CallRecord.objects.latest("id").error)
+
+
+def stored() -> server_sign_ins.SignIn:
+    found = server_sign_ins.find("notes")
+    assert found is not None
+    return found
+
+
+def test_a_call_has_the_token_of_the_sign_in(serve: Serve) -> None:
+    server = serve()
+    assert connected.content(TOOL, {"text": "milk"}) == {"result": "kept milk"}
+    assert server.state.refreshes == []
+
+
+def test_workers_renew_a_token_once_for_each_expiry(serve: Serve, settings: Any) -> None:
+    server = serve(seconds=2)
+    began = time.monotonic()
+    with worker_processes.workers(2, TOOLBELT_ENCRYPTION_KEYS=[signed_in.KEY]) as workers:
+        number = 0
+        while time.monotonic() < began + 7 or number < 200:
+            calls_ = [
+                worker.call(f"s-{number}-{each}", TOOL, text="x") for worker in workers for each in range(10)
+            ]
+            for call in calls_:
+                result = call.result(60)
+                assert not result["answer"]["is_error"], result
+            number += len(calls_)
+        expiries = (time.monotonic() - began) / 1.8
+    assert number >= 200
+    assert 2 <= len(server.state.refreshes) <= expiries + 1
+    assert all(after - before > 1.5 for before, after in _pairs(server.state.refreshes))
+
+
+def _pairs(times: list[float]) -> list[tuple[float, float]]:
+    return list(itertools.pairwise(times))
+
+
+_COMES_BACK = """
+import json, sys, django
+django.setup()
+from django.test import Client
+browser = Client()
+browser.cookies["sessionid"] = sys.argv[1]
+print(browser.get("/signed-in/", json.loads(sys.argv[2])).status_code)
+"""
+
+
+def test_a_sign_in_that_one_process_began_ends_in_another(browser: Client) -> None:
+    with oauth_server.running() as server:
+        connected.add("notes", {"url": server.url})
+        back = signed_in.consent(signed_in.begin(browser))
+        assert server_sign_ins.find("notes") is None
+        environment = {
+            **os.environ,
+            "DATABASE_URL": conftest.address(),
+            "DJANGO_SETTINGS_MODULE": "toolbelt.settings",
+            "TOOLBELT_ENV": "test",
+            "TOOLBELT_ENCRYPTION_KEYS": signed_in.KEY,
+        }
+        session = browser.cookies["sessionid"].value
+        arguments = [sys.executable, "-c", _COMES_BACK, session, json.dumps(back)]
+        came = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
+    assert came.stdout.split()[-1] == "303"
+    assert stored().signed_in_by == "olive"
+
+
+def test_a_token_that_the_server_refuses_is_renewed_and_the_call_sent_again(serve: Serve) -> None:
+    server = serve()
+    connected.content(TOOL, {"text": "a"})
+    time.sleep(1.1)
+    server.state.access.clear()
+    assert connected.content(TOOL, {"text": "b"}) == {"result": "kept b"}
+    assert len(server.state.refreshes) == 1
+    assert server.state.calls == 2
+
+
+def test_a_server_that_does_not_rotate_keeps_its_refresh_token(serve: Serve) -> None:
+    server = serve(seconds=1, rotates=False)
+    for text in "abc":
+        connected.content(TOOL, {"text": text})
+        time.sleep(1.1)
+    assert len(server.state.refreshes) >= 2
+
+
+def test_a_revoked_grant_is_answered_with_the_reason_and_asked_once(serve: Serve) -> None:
+    server = serve()
+    connected.content(TOOL, {"text": "a"})
+    time.sleep(1.1)
+    server.state.revoke()
+    before = server.state.token_requests
+    for _ in range(5):
+        refused = answer()
+        assert (refused.code, "needs a sign-in" in refused.message) == ("tool-unavailable", True)
+    assert server.state.token_requests == before + 1
+    recorded = connected.refresh("notes")["notes"]
+    assert recorded.error
+    assert server.state.token_requests == before + 1
+    plugin, listing = snapshots.catalog().plugins["notes"], listings.find("notes")
+    assert listings.state(plugin, listing) == "sign-in-needed"
+    tool = models.Tool.objects.get(key=TOOL)
+    assert (tool.retired, tool.seen) == (False, True)
+
+
+def test_another_sign_in_makes_calls_work_again(serve: Serve, browser: Client) -> None:
+    server = serve()
+    connected.content(TOOL, {"text": "a"})
+    time.sleep(1.1)
+    server.state.revoke()
+    assert answer().code == "tool-unavailable"
+    signed_in.sign_in(browser)
+    assert connected.refresh("notes")["notes"].error == ""
+    assert connected.content(TOOL, {"text": "b"}) == {"result": "kept b"}
+
+
+def test_an_authorization_server_that_is_down_is_asked_once_for_each_pause(serve: Serve) -> None:
+    server = serve(seconds=1)
+    time.sleep(1.1)
+    server.state.is_down = True
+    before = server.state.token_requests
+    for _ in range(5):
+        refused = answer()
+        assert (refused.code, "could not be renewed" in recorded()) == ("tool-unavailable", True)
+    assert server.state.token_requests == before + 1
+    assert not stored().ended
+
+
+def test_no_token_is_sent_to_another_address(serve: Serve) -> None:
+    serve()
+    with oauth_server.running() as other:
+        upstream_servers.replace_connection(
+            connected.OPERATOR, "notes", {"url": other.url, "sign_in": "shared"}
+        )
+        recorded = connected.refresh("notes")["notes"]
+    assert "address of notes has changed" in recorded.error
+
+
+def test_a_token_is_in_no_database_in_clear(serve: Serve) -> None:
+    server = serve()
+    connected.content(TOOL, {"text": "a"})
+    rows = [repr(row) for model in _models() for row in model.objects.values_list()]
+    secrets = [*server.state.issued, *(client.client_id for client in server.state.clients.values())]
+    assert not [secret for secret in secrets if any(str(secret) in row for row in rows)]
+
+
+def _models() -> Any:
+    from django.apps import apps
+
+    return apps.get_models()
+
+
+def test_a_refusal_that_quotes_the_token_is_stored_without_it(serve: Serve) -> None:
+    server = serve()
+    time.sleep(1.1)
+    server.state.access.clear()
+    server.state.refuses_refresh = "invalid_grant"
+    answer()
+    sent = [token for token in server.state.issued if token.startswith("refresh")]
+    assert "invalid_grant: not [withheld]" in recorded()
+    assert not any(token in stored().error for token in sent)

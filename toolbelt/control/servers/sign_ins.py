@@ -1,0 +1,212 @@
+"""Signing in at upstream servers with OAuth: an operator is sent to the server's authorization server, comes back, and
+Toolbelt keeps the tokens, encrypted.
+
+The way to and back may be in two processes. What is kept of it belongs to the person and their login, and is used once.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import async_to_sync
+
+from toolbelt import conf
+from toolbelt.control import writing
+from toolbelt.control.catalog import entries
+from toolbelt.control.servers import approvals
+from toolbelt.core import belts, connections, errors
+from toolbelt.core.imported import cleaning
+from toolbelt.plugins.upstream import opening
+from toolbelt.store import clock, databases, encryption, server_sign_ins
+
+_MAX_WORDS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Who signs in: a user, in the session of one login."""
+
+    user: Any
+    session: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """Where a person is sent: ``url`` at the ``issuer``, who is asked for ``scopes``."""
+
+    url: str
+    issuer: str
+    scopes: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CameBack:
+    """With what a person came back: a code, or an error; ``iss`` is the authorization server that states itself."""
+
+    state: str
+    code: str = ""
+    error: str = ""
+    error_description: str = ""
+    iss: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignIn:
+    """The sign-in at a server, without what it keeps secret. ``needed`` is why someone has to sign in again; empty
+    while it is used.
+    """
+
+    signed_in_by: str
+    issuer: str
+    scopes: str
+    created: dt.datetime
+    needed: str
+
+
+def begin(name: str, person: Person, *, redirect_uri: str, environ: Mapping[str, str]) -> Begun:
+    """Find out how to sign in at a server, register there if necessary, and return where to send the person.
+
+    Raise errors.NotFound, or Refused: without an encryption key, too.
+    """
+    from toolbelt.plugins.upstream import authorization
+
+    encryption.check_is_possible()
+    settings = _connection(name)
+    state = secrets.token_urlsafe(32)
+    filled = opening.filled(settings, environ)
+    databases.release()
+    begun = async_to_sync(authorization.begin)(
+        filled, redirect_uri=redirect_uri, state=state, may_be_private=conf.ALLOW_PRIVATE_HTTP
+    )
+    server_sign_ins.begin(state, person.session, person.user, name, settings.url, begun.model_dump_json())
+    return Begun(url=begun.url, issuer=begun.client.issuer, scopes=begun.client.scopes)
+
+
+def finish(write: writing.Write, person: Person, back: CameBack) -> str:
+    """Store the sign-in with which a person came back, and return the name of the server.
+
+    Its connection is changed to be signed in to, if it was not. Raise Refused if nothing is stored.
+    """
+    from toolbelt.plugins.upstream import authorization
+
+    found = server_sign_ins.take(back.state, person.session, person.user)
+    if found is None:
+        raise errors.Refused(
+            "This sign-in was not begun here, in this login, in the last ten minutes; or it was finished before. Begin"
+            " it again on the server's page."
+        )
+    begun = authorization.Begun.model_validate_json(found.text)
+    authorization.check_issuer(begun.client, back.iss)
+    if back.error or not back.code:
+        said = f"{back.error}: {back.error_description}" if back.error_description else back.error
+        words = cleaning.line(said, _MAX_WORDS) or "it gave no code"
+        raise errors.Refused(f"The authorization server of {found.plugin} did not sign you in ({words}).")
+    databases.release()
+    grant = async_to_sync(authorization.finish)(
+        begun, back.code, back.iss, may_be_private=conf.ALLOW_PRIVATE_HTTP
+    )
+    with writing.begin():
+        _check_unchanged(found)
+        _store(write, found, grant)
+    return found.plugin
+
+
+def end(write: writing.Write, name: str) -> bool:
+    """Forget the sign-in at a server, and tell its authorization server. Return whether there was one.
+
+    The connection stays one that is signed in to. Raise errors.NotFound.
+    """
+    from toolbelt.plugins.upstream import authorization
+
+    approvals.find(name, "upstream")
+    with writing.begin():
+        found = server_sign_ins.remove(name)
+        if found is None:
+            return False
+        writing.record(write, "sign_in", name, action="sign_in.end", before=_described(found), after=None)
+    databases.release()
+    try:
+        grant = authorization.Grant.model_validate_json(found.grant())
+    except errors.Refused:
+        # No key decrypts it: its authorization server cannot be told.
+        return True
+    async_to_sync(authorization.revoke)(grant, may_be_private=conf.ALLOW_PRIVATE_HTTP)
+    return True
+
+
+def find(name: str) -> SignIn | None:
+    """Return the sign-in at a server."""
+    found = server_sign_ins.find(name)
+    if found is None:
+        return None
+    settings = connections.read(approvals.find(name).upstream)
+    needed = found.error if found.ended else ""
+    if settings is None or settings.url != found.url:
+        needed = "The server's address has changed since."
+    return SignIn(
+        signed_in_by=found.signed_in_by,
+        issuer=found.issuer,
+        scopes=found.scopes,
+        created=found.created,
+        needed=needed,
+    )
+
+
+def encrypt_again() -> tuple[int, int]:
+    """Encrypt all tokens with the first key. Return how many sign-ins were, and how many no key decrypts."""
+    encryption.check_is_possible()
+    return server_sign_ins.encrypt_again()
+
+
+new_key = encryption.new_key
+
+
+def _connection(name: str) -> connections.Connection:
+    """Return the connection of a server at an address. Raise Refused if no one can sign in there."""
+    settings = connections.read(approvals.find(name, "upstream").upstream)
+    if settings is None or not settings.url:
+        raise errors.Refused(f"{name} is run by a command: it gets its credentials as variables.")
+    if settings.has_authorization:
+        raise errors.Refused(f"The connection of {name} has a header Authorization: remove it, then sign in.")
+    return settings
+
+
+def _check_unchanged(found: server_sign_ins.Begun) -> None:
+    """Raise Refused if the server is another one by now, which must not get the tokens of the one before."""
+    if _connection(found.plugin).url != found.url:
+        raise errors.Refused(f"The address of {found.plugin} was changed meanwhile: begin the sign-in again.")
+
+
+def _store(write: writing.Write, found: server_sign_ins.Begun, grant: Any) -> None:
+    from toolbelt.plugins.upstream import authorization
+
+    write = write.in_batch()
+    stored = belts.entry("plugin", approvals.find(found.plugin))["upstream"]
+    if not stored.get("sign_in"):
+        entries.change(write, "plugin", found.plugin, {"upstream": {**stored, "sign_in": "shared"}})
+    before = server_sign_ins.find(found.plugin)
+    after = server_sign_ins.put(
+        found.plugin,
+        signed_in_by=write.actor.name,
+        url=found.url,
+        issuer=grant.client.issuer,
+        scopes=grant.token.scope or "",
+        grant=grant.model_dump_json(),
+        expires=authorization.expiry(grant.token, clock.now()),
+    )
+    writing.record(
+        write,
+        "sign_in",
+        found.plugin,
+        action="sign_in.begin",
+        before=_described(before) if before is not None else None,
+        after=_described(after),
+    )
+
+
+def _described(found: server_sign_ins.SignIn) -> dict[str, Any]:
+    return {"signed_in_by": found.signed_in_by, "issuer": found.issuer, "scopes": found.scopes}
