@@ -119,3 +119,12 @@ def test_a_call_through_call_tool_is_checked_as_the_tool_that_it_calls(ran: list
     assert asked_.would == "wait"
     wrong = calls.check(Call(key=key, tool="call_tool", arguments={}, by_dispatch=True))
     assert wrong.document()["code"] == "invalid-arguments"
+
+
+def test_a_check_uses_up_no_quota(ran: list[Any]) -> None:
+    quota = {"key": "one", "effect": "deny", "more_than": {"calls": 1, "per": "hour", "of": "agent"}}
+    entries.put(OPERATOR, "gate_rule", quota)
+    small = {"query": "x", "amount": 5}
+    assert [check(arguments=small).would for _ in range(3)] == ["run"] * 3
+    assert asked.code(asked.call(small)) == "ok"
+    assert check(arguments=small).document()["code"] == "quota-reached"
