@@ -30,6 +30,7 @@ SERVER = [
     "expirations",
     "running_tools",
     "unused_clients",
+    "alerts",
 ]
 HTTP = {"type": "http", "path": "/", "method": "GET", "headers": []}
 

@@ -120,6 +120,8 @@ IDENTICAL_CALLS: Annotated[_Count, Field(default=300)]
 RUNNING_SECONDS: Annotated[_SecondsOrNone, Field(default=600)]
 # Whether plugins may reach private, loopback, link-local and metadata addresses over HTTP.
 ALLOW_PRIVATE_HTTP: Annotated[_YesNo, Field(default=False)]
+# The YAML file that says where alerts are sent.
+ALERTS_FILE: _File
 # Whether operators may also set the command of an upstream MCP server in the dashboard, admin and API. Such a command
 # is code that runs on the server.
 STDIO_BY_WEB: Annotated[_YesNo, Field(default=False)]

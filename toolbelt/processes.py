@@ -15,6 +15,7 @@ from typing import Literal
 
 import structlog
 
+from toolbelt.control import alerts
 from toolbelt.control.access import expirations
 from toolbelt.control.agents import connection_cleanup
 from toolbelt.control.config import settings_log
@@ -22,6 +23,7 @@ from toolbelt.control.people import unused_clients
 from toolbelt.control.servers import client_plugins, elicitation, running_tools, upstream_servers
 from toolbelt.control.servers import plugins as listed_plugins
 from toolbelt.runtime import (
+    alert_messages,
     availability,
     code_toolkits,
     credentials,
@@ -51,6 +53,7 @@ SERVER_PARTS = (
     expirations,
     running_tools,
     unused_clients,
+    alerts,
 )
 
 _log = structlog.get_logger(__name__)
@@ -66,6 +69,7 @@ class Runtime:
     def connect(self) -> None:
         """Let `runtime` and `control` call each other, although neither imports the other. For Django's start."""
         code_toolkits.register()
+        alerts.register(alert_messages.send)
         learning.register()
         running_tools.register(plugins.runnable, process_problems.find)
         connection_cleanup.listen(process_connections.close_claimed)

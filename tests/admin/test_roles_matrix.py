@@ -34,6 +34,7 @@ TABLE: Mapping[type[Any], tuple[tuple[str, ...], ...]] = {
     models.AgentSession: (VIEWERS, (), (), OPERATORS),
     models.AuditEntry: (VIEWERS, (), (), ()),
     models.CallRecord: (VIEWERS, (), (), ()),
+    models.AlertDelivery: (VIEWERS, (), (), ()),
     models.ApiToken: (ADMINISTRATORS, (), (), ()),
     auth.User: (ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS),
     auth.Group: (ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS),

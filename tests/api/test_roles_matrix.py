@@ -50,6 +50,8 @@ TABLE: Mapping[str, str] = {
     "equip_session": "operators of this agent",
     "evict_session": "operators of this agent",
     "clear_label": "operators of this agent",
+    "list_alerts": "viewers",
+    "test_alert": "administrators",
     "flip_switch": "operators of this agent",
     "clear_switch": "operators of this agent",
     "override_tool": "operators of this agent",

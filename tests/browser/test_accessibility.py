@@ -41,6 +41,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "flip": ("/flip/?agent=assistant&key=team_chat&on=off",),
     "status": ("/status/",),
     "replays": ("/status/replays/",),
+    "alerts": ("/alerts/",),
     "account": ("/account/",),
     "new_agent": ("/new/agent/",),
     "agents": ("/agents/", "/agents/?q=nobody"),

@@ -67,6 +67,7 @@ CHANGES = {
     "web:undo",
     "web:evict",
     "web:clear_label",
+    "web:test_alert",
     "web:change_settings",
     "web:create_agent",
     "web:set_operators",

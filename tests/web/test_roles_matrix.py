@@ -101,6 +101,8 @@ TABLE: Mapping[str, str] = {
     "live": "every user",
     "status": "administrators",
     "replays": "administrators",
+    "alerts": "viewers",
+    "test_alert": "administrators",
     # One agent's switches and sessions
     "bulk_tools": "operators of any agent",
     "bulk_agents": "operators of any agent",

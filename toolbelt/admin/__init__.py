@@ -13,6 +13,7 @@ from django.contrib import admin
 from toolbelt.admin import (  # noqa: F401 - they register themselves
     agent_sessions,
     agents,
+    alerts,
     audit,
     bundles,
     call_records,

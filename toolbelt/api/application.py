@@ -18,6 +18,7 @@ from ninja.openapi.schema import OpenAPISchema
 
 from toolbelt.api import (
     agent_endpoints,
+    alerts,
     belt,
     bodies,
     call_approvals,
@@ -58,6 +59,7 @@ ROUTERS: tuple[ninja.Router, ...] = (
     proofs.router,
     call_records.router,
     usage.router,
+    alerts.router,
     tokens.router,
 )
 

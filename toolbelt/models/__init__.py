@@ -9,6 +9,7 @@ from toolbelt.models.agents import (
     ToolkitSwitch,
     ToolOverride,
 )
+from toolbelt.models.alerts import Alert, AlertDelivery
 from toolbelt.models.applied_belts import AppliedBelt
 from toolbelt.models.audit import AuditEntry
 from toolbelt.models.call_approvals import Approval
@@ -48,6 +49,8 @@ __all__ = [
     "AgentSession",
     "AgentTool",
     "AgentToolkit",
+    "Alert",
+    "AlertDelivery",
     "ApiToken",
     "AppliedBelt",
     "Approval",

@@ -62,6 +62,7 @@ _KINDS = {
     "category": "Categories",
     "session": "Sessions",
     "approval": "Approvals",
+    "alert": "Alerts",
     "token": "Tokens",
     "user": "Users",
 }

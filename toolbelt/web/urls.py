@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 from toolbelt.web import (
     account,
     agents,
+    alerts,
     audit,
     bulk,
     connect,
@@ -81,6 +82,8 @@ urlpatterns = [
     path("status/replays/", status.replays, name="replays"),
     # What a form of another address would have done.
     path("proof/", proofs.show, name="proof"),
+    path("alerts/", alerts.page, name="alerts"),
+    path("alerts/test/", alerts.test, name="test_alert"),
     path("agents/", agents.listing, name="agents"),
     # Not under agents/, where an agent may be named "new".
     path("new/agent/", agents.new, name="new_agent"),

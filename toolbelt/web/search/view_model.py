@@ -53,6 +53,7 @@ _PAGES = (
     _Page("Tokens", "tokens", "api credentials", kind="api_token"),
     _Page("People & roles", "people", "users operators administrators", permission="auth.view_user"),
     _Page("Import & export", "import_export", "configuration file backup"),
+    _Page("Alerts", "alerts", "webhook slack mail notify digest apprise", permission="toolbelt.view_alert"),
     _Page("System status", "status", "health version admin", is_for_staff=True),
     _Page("Your account", "account", "password theme permissions"),
     _Page("Help & shortcuts", "help", "keyboard rules glossary"),

@@ -1,0 +1,251 @@
+"""Tests that operators are notified once of what lasts, signed, again after a failure, and without secrets."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import hmac
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.receivers import Receiver, receiving
+from toolbelt import models
+from toolbelt.control import alerts, writing
+from toolbelt.core import alerts as values
+from toolbelt.core import call_approvals, catalog, errors, request_key
+from toolbelt.store import alerts as rows
+from toolbelt.store import call_approvals as approvals
+from toolbelt.store import clock
+
+pytestmark = pytest.mark.django_db
+
+NOON = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
+OLIVE = writing.by("olive", via="command")
+WEBHOOK = "{name: ops, webhook: '${ALERTS_ADDRESS}', secret: '${ALERTS_SECRET}'}"
+SECRET = "a-secret-of-ours-2000"
+
+
+@pytest.fixture
+def receiver(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[Receiver]:
+    # The receiver is on this machine.
+    settings.TOOLBELT_ALLOW_PRIVATE_HTTP = True
+    with receiving() as receiver, clock.stopped(NOON):
+        monkeypatch.setenv("ALERTS_ADDRESS", f"{receiver.address}/hook?token=of-the-address-77")
+        monkeypatch.setenv("ALERTS_SECRET", SECRET)
+        yield receiver
+
+
+@pytest.fixture
+def declare(tmp_path: Path, settings: Any) -> Callable[..., values.Plan]:
+    def declare(*destinations: str) -> values.Plan:
+        file = tmp_path / "alerts.yaml"
+        file.write_text(
+            f"address: https://toolbelt.example.com/\ndestinations: [{', '.join(destinations)}]\n"
+        )
+        settings.TOOLBELT_ALERTS_FILE = str(file)
+        plan = alerts.plan()
+        assert plan.problems == ()
+        return plan
+
+    return declare
+
+
+def ask(agent: str = "ada", tool: str = "refund") -> call_approvals.Approval:
+    rule = catalog.GateRule(key="r", effect="ask")
+    key = request_key.RequestKey(agent)
+    request = call_approvals.request(key, tool, [rule], {"amount": 700}, clock.now())
+    added = approvals.add(request, f"{agent} {tool}", f"digest of {agent}")
+    assert added is not None
+    return added
+
+
+def sent(receiver: Receiver) -> list[Any]:
+    return [json.loads(body) for _, _, body in receiver.received]
+
+
+def deliveries() -> list[tuple[str, str, int]]:
+    found = models.AlertDelivery.objects.order_by("pk")
+    return list(found.values_list("destination", "state", "attempts"))
+
+
+def test_a_call_that_waits_is_sent_once_signed_and_with_a_link_that_decides_nothing(
+    receiver: Receiver, declare: Callable[..., values.Plan]
+) -> None:
+    plan = declare(WEBHOOK)
+    approval = ask()
+    assert [alerts.run(plan) for _ in range(2)] == [1, 0]
+    [(_, headers, body)] = receiver.received
+    [alert] = json.loads(body)["alerts"]
+    assert (alert["event"], alert["severity"], alert["subject"]) == (
+        "approval-pending",
+        "warning",
+        approval.key,
+    )
+    assert alert["link"] == f"https://toolbelt.example.com/review/approvals/{approval.key}/"
+    assert alert["details"]["arguments"] == {"amount": 700}
+    seconds, digest = (part.partition("=")[2] for part in headers["toolbelt-signature"].split(","))
+    expected = hmac.new(SECRET.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
+    assert (int(seconds), digest) == (int(NOON.timestamp()), expected)
+
+
+def test_what_is_over_and_begins_again_is_sent_again(
+    receiver: Receiver, declare: Callable[..., values.Plan]
+) -> None:
+    plan = declare(WEBHOOK)
+    waiting = [values.Alert(event="server-failed", subject="kb", text="kb has failed.", path="/plugins/kb/")]
+    for current in (waiting, waiting, [], waiting):
+        rows.note(current, plan.destinations)
+    assert list(models.Alert.objects.values_list("subject", "ended")) == [("kb", None), ("kb", NOON)]
+    assert deliveries() == [("ops", "waiting", 0)] * 2
+
+
+def test_a_delivery_that_fails_is_tried_again_with_longer_pauses_until_it_has_failed(
+    receiver: Receiver, declare: Callable[..., values.Plan]
+) -> None:
+    plan = declare(WEBHOOK)
+    receiver.status = 500
+    ask()
+    now, pauses = NOON, []
+    for _ in range(values.MAX_ATTEMPTS + 2):
+        with clock.stopped(now):
+            alerts.run(plan)
+        row = models.AlertDelivery.objects.get(alert__event="approval-pending")
+        pauses.append((row.next_attempt - now).total_seconds())
+        now = max(now, row.next_attempt)
+    assert pauses[:5] == [30, 120, 480, 1920, 3600]
+    row = models.AlertDelivery.objects.get(alert__event="approval-pending")
+    assert (row.state, row.attempts, row.error) == ("failed", values.MAX_ATTEMPTS, "it answered 500")
+    assert len(receiver.received) == values.MAX_ATTEMPTS
+
+
+def test_a_redirect_is_not_followed_and_no_receipt(
+    receiver: Receiver, declare: Callable[..., values.Plan]
+) -> None:
+    declare(WEBHOOK)
+    receiver.status = 302
+    delivery = alerts.test(OLIVE, "ops")
+    assert (delivery.state, delivery.error) == ("waiting", "it answered 302")
+    assert [path for path, _, _ in receiver.received] == ["/hook?token=of-the-address-77"]
+
+
+def test_of_two_processes_one_delivers(receiver: Receiver, declare: Callable[..., values.Plan]) -> None:
+    plan = declare(WEBHOOK)
+    ask()
+    rows.note(alerts.events.current(), plan.destinations)
+    assert [len(rows.take("ops")) for _ in range(2)] == [1, 0]
+
+
+def test_a_digest_has_a_day_in_one_message(receiver: Receiver, declare: Callable[..., values.Plan]) -> None:
+    plan = declare("{name: chat, slack: '${ALERTS_ADDRESS}', digest: daily, severity: warning}")
+    ask("ada", "<https://evil.example|Approve>")
+    ask("bo")
+    assert alerts.run(plan) == 0
+    with clock.stopped(NOON + dt.timedelta(hours=20)):
+        rows_before = models.AlertDelivery.objects.count()
+        assert alerts.run(plan) >= 2
+    assert rows_before == 2
+    [document] = sent(receiver)
+    assert document["text"].count("waits for approval") == 2
+    assert "<https://evil.example" not in document["text"]
+
+
+def test_a_destination_gets_the_events_and_severities_that_it_wants(
+    receiver: Receiver, declare: Callable[..., values.Plan]
+) -> None:
+    only = "{name: a, slack: '${ALERTS_ADDRESS}', events: [server-failed]}"
+    plan = declare(only, "{name: b, slack: '${ALERTS_ADDRESS}', severity: critical}", WEBHOOK)
+    ask()
+    alerts.run(plan)
+    assert deliveries() == [("ops", "delivered", 1)]
+
+
+@pytest.mark.parametrize(
+    ("address", "error"),
+    [
+        ("http://chat.example.com/hook", "its address has to begin with https://"),
+        ("", "ALERTS_ADDRESS"),
+        ("https://127.0.0.1:1/hook-77", "AddressRefusedError"),
+    ],
+)
+def test_an_address_is_guarded_as_those_of_servers_are_and_not_shown(
+    receiver: Receiver,
+    declare: Callable[..., values.Plan],
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+    address: str,
+    error: str,
+) -> None:
+    settings.TOOLBELT_ALLOW_PRIVATE_HTTP = False
+    declare(WEBHOOK)
+    monkeypatch.setenv("ALERTS_ADDRESS", address)
+    delivery = alerts.test(OLIVE, "ops")
+    assert error in delivery.error
+    assert "hook-77" not in delivery.error
+    assert receiver.received == []
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")
+def test_apprise_delivers_with_the_extra(
+    receiver: Receiver, declare: Callable[..., values.Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("apprise")
+    monkeypatch.setenv("ALERTS_ADDRESS", receiver.address.replace("http", "json") + "/mail")
+    declare("{name: mail, apprise: '${ALERTS_ADDRESS}'}")
+    assert alerts.test(OLIVE, "mail").state == "delivered"
+    [document] = sent(receiver)
+    assert "https://toolbelt.example.com/alerts/" in document["message"]
+
+
+def test_without_the_extra_it_is_said(
+    receiver: Receiver, declare: Callable[..., values.Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "apprise", None)
+    declare("{name: mail, apprise: '${ALERTS_ADDRESS}'}")
+    assert "toolbelt-switchboard[alerts]" in alerts.test(OLIVE, "mail").error
+
+
+def test_a_test_is_audited_and_an_unknown_destination_is_named(
+    receiver: Receiver, declare: Callable[..., values.Plan]
+) -> None:
+    declare(WEBHOOK)
+    assert alerts.test(OLIVE, "ops").state == "delivered"
+    entry = models.AuditEntry.objects.latest("id")
+    assert (entry.action, entry.subject_key, entry.actor) == ("alert.test", "ops", "olive")
+    with pytest.raises(errors.NotFound):
+        alerts.test(OLIVE, "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("destination", "problem"),
+    [
+        ("{name: a, webhook: 'https://x.example'}", "secret: a webhook is signed."),
+        ("{name: a, webhook: 'https://x.example', secret: written-out}", "secret: a webhook is signed."),
+        ("{name: a, slack: 'https://hooks.example/T0/B0'}", "slack: this address is a secret."),
+        ("{name: a, slack: '${A}', events: [ghost]}", "there is no event 'ghost'"),
+        ("{name: a, slack: '${A}', severity: loud}", "severity: write info"),
+        ("{name: a, slack: '${A}', digest: hourly}", "digest: write none or daily"),
+        ("{name: a, slack: '${A}', apprise: '${A}'}", "write one of webhook, slack and apprise"),
+        ("{name: a, slack: '${A}', color: red}", "there is no field 'color'"),
+        ("5", "write a mapping"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_explained_and_sends_nothing(
+    tmp_path: Path, settings: Any, destination: str, problem: str
+) -> None:
+    file = tmp_path / "alerts.yaml"
+    file.write_text(f"address: https://toolbelt.example.com\ndestinations: [{destination}]\n")
+    settings.TOOLBELT_ALERTS_FILE = str(file)
+    plan = alerts.plan()
+    assert plan.destinations == ()
+    assert any(problem in each for each in plan.problems), plan.problems
+
+
+def test_without_a_file_nothing_is_looked_at(settings: Any, django_assert_num_queries: Any) -> None:
+    settings.TOOLBELT_ALERTS_FILE = ""
+    with django_assert_num_queries(0):
+        assert alerts._run() == alerts.SECONDS
