@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('toolbelt', '0059_counts_and_labels'),
+        ('toolbelt', '0054_counts_and_labels'),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('toolbelt', '0054_approvals_for_a_while'),
+        ('toolbelt', '0055_approvals_for_a_while'),
     ]
 
     operations = [

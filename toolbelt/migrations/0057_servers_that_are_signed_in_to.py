@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('toolbelt', '0055_groups_that_approve'),
+        ('toolbelt', '0056_groups_that_approve'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

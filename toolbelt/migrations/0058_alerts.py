@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('toolbelt', '0056_servers_that_are_signed_in_to'),
+        ('toolbelt', '0057_servers_that_are_signed_in_to'),
     ]
 
     operations = [
