@@ -13,6 +13,7 @@ import pytest
 import structlog
 from django.core import checks
 
+from tests import identity_provider
 from toolbelt import conf
 from toolbelt.settings import logs
 
@@ -35,7 +36,7 @@ def python(*arguments: str, given: str = "", **environment: str) -> subprocess.C
         input=given,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -214,6 +215,69 @@ def test_commands_import_neither_the_pages_nor_what_they_do_not_use() -> None:
         PYTHONPATH=str(ROOT),
     )
     assert run.stdout.strip().splitlines()[-1:] == ["[]"], run.stderr
+
+
+def test_without_a_provider_nothing_of_its_library_is_imported() -> None:
+    run = python(
+        "-c",
+        "import sys, django; django.setup()\n"
+        "import toolbelt.asgi, toolbelt.urls\n"
+        "from django.test import Client\n"
+        "print(Client().get('/login/provider/').status_code, 'allauth' in sys.modules)",
+        TOOLBELT_ENV="development",
+        DJANGO_SETTINGS_MODULE="toolbelt.settings",
+        DATABASE_URL="sqlite://:memory:",
+        PYTHONPATH=str(ROOT),
+    )
+    assert run.stdout.strip().splitlines()[-1:] == ["404 False"], run.stderr
+
+
+@pytest.mark.slow
+def test_environment_variables_alone_let_people_log_in_with_a_provider(tmp_path: Path) -> None:
+    steps = """
+import django, requests; django.setup()
+from django.core.management import call_command
+from django.test import Client
+from toolbelt.control.people import users
+call_command("migrate", verbosity=0); call_command("check")
+browser = Client()
+there = browser.get("/login/provider/", {"next": "/agents/"})
+back = requests.get(there["Location"], allow_redirects=False).headers["Location"]
+print(browser.get(back)["Location"], users.find("eve").roles, browser.get("/agents/").status_code)
+"""
+    with identity_provider.serving_provider() as provider:
+        provider.person = {"sub": "1", "preferred_username": "eve", "roles": ["c0ffee-1"]}
+        run = python(
+            "-c",
+            steps,
+            TOOLBELT_ENV="development",
+            DJANGO_SETTINGS_MODULE="toolbelt.settings",
+            DATABASE_URL=f"sqlite:///{tmp_path / 'db.sqlite3'}",
+            PYTHONPATH=str(ROOT),
+            TOOLBELT_SIGN_IN_ISSUER=provider.issuer,
+            TOOLBELT_SIGN_IN_CLIENT_ID=identity_provider.CLIENT_ID,
+            TOOLBELT_SIGN_IN_CLIENT_SECRET=identity_provider.CLIENT_SECRET,
+            TOOLBELT_SIGN_IN_GROUPS_CLAIM="roles",
+            TOOLBELT_SIGN_IN_ROLES="c0ffee-1=viewer,c0ffee-2=administrator",
+            TOOLBELT_LOCAL_LOGIN="superusers",
+        )
+    assert run.stdout.strip().splitlines()[-1:] == ["/agents/ ['viewer'] 200"], run.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "error"),
+    [
+        ("ISSUER", "https://login.example.com", "toolbelt.E002"),
+        ("ISSUER", "http://login.example.com", "toolbelt.E001"),
+        ("ROLES", "admins=root", "toolbelt.E001"),
+    ],
+)
+def test_an_incomplete_or_unsafe_provider_is_reported_by_a_check(
+    setting: str, value: str, error: str
+) -> None:
+    run = manage("check", TOOLBELT_ENV="development", **{f"TOOLBELT_SIGN_IN_{setting}": value})
+    assert run.returncode == 1
+    assert error in run.stderr
 
 
 def test_a_token_in_a_url_is_not_logged() -> None:

@@ -28,6 +28,21 @@ def settings_are_sound(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -
     ]
 
 
+@checks.register(OWN)
+def sign_in_is_complete(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
+    needed = {"CLIENT_ID": conf.SIGN_IN_CLIENT_ID, "CLIENT_SECRET": conf.SIGN_IN_CLIENT_SECRET}
+    missing = [f"TOOLBELT_SIGN_IN_{name}" for name, value in needed.items() if not value]
+    if not conf.SIGN_IN_ISSUER or not missing:
+        return []
+    return [
+        checks.Error(
+            f"TOOLBELT_SIGN_IN_ISSUER needs {' and '.join(missing)}.",
+            hint="Register Toolbelt with the provider, and set what it shows, or unset TOOLBELT_SIGN_IN_ISSUER.",
+            id="toolbelt.E002",
+        )
+    ]
+
+
 @checks.register(checks.Tags.security, deploy=True)
 def served_over_https(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[checks.CheckMessage]:
     if not settings.INSECURE_HTTP:

@@ -147,6 +147,45 @@ ENCRYPTION_KEYS: Annotated[
     Sequence[Annotated[str, Field(pattern="^[A-Za-z0-9_-]{43}=$")]],
     Field(default=(), description="a list of keys of 32 bytes in base64, as `encryption new-key` prints one"),
 ]
+# The issuer of the OpenID Connect provider with which operators log in. If empty, they log in with passwords only.
+SIGN_IN_ISSUER: Annotated[
+    str,
+    Field(
+        default="",
+        pattern=r"^(https://[^\s?#]+|http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[^\s?#]*)?)?$",
+        description="empty, or the provider's address with https, or with http on this machine",
+    ),
+]
+# What the provider calls this installation, and the secret that proves it.
+SIGN_IN_CLIENT_ID: Annotated[str, Field(default="")]
+SIGN_IN_CLIENT_SECRET: Annotated[str, Field(default="")]
+# How pages name the provider: "Log in with Okta".
+SIGN_IN_NAME: Annotated[
+    str,
+    Field(default="single sign-on", pattern=r"^[^\n]{1,40}$", description="one line of 1 to 40 characters"),
+]
+# What is asked of the provider. Some send groups only for a scope of their own.
+SIGN_IN_SCOPES: Annotated[
+    Sequence[str],
+    Field(default=("openid", "profile", "email"), description="a list of scopes such as openid"),
+]
+# The claim with the groups of a person.
+SIGN_IN_GROUPS_CLAIM: Annotated[str, Field(default="groups", min_length=1, description="the name of a claim")]
+# The role that each group gives. If empty, the provider gives no roles, and only people who have an account log in.
+SIGN_IN_ROLES: Annotated[
+    Mapping[
+        Annotated[str, Field(min_length=1)],
+        Annotated[str, Field(pattern="^(viewer|approver|operator|administrator)$")],
+    ],
+    Field(
+        default=types.MappingProxyType({}),
+        description="a mapping from groups to viewer, approver, operator or administrator",
+    ),
+]
+# Who may log in with a password that is stored here.
+LOCAL_LOGIN: Annotated[
+    Literal["everyone", "superusers"], Field(default="everyone", description="everyone or superusers")
+]
 # How many requests per minute each token may send to one process; 0 for no limit.
 API_PER_MINUTE: Annotated[_Count, Field(default=3000)]
 # The maximum size of a request's body in the API.

@@ -50,6 +50,9 @@ MAY: Mapping[str, tuple[str, ...]] = {
 TABLE: Mapping[str, str] = {
     # Viewing
     "login": "anyone",
+    # Not found, unless there is a provider: tests/web/test_provider_login.py
+    "to_provider": "anyone",
+    "provider_callback": "anyone",
     "logout": "every user",
     "home": "every user",
     "search": "every user",

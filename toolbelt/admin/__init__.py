@@ -4,7 +4,8 @@ Like the other interfaces, the admin writes configuration through ``control``, a
 rows itself. Each change is therefore checked by the same rules, compared with what its editor saw, and recorded.
 
 The state of plugins (PluginState) is left out, because it may contain private data of their users. So are the tables of
-the authorization server: its own pages would change them without a check and without an entry in the audit log.
+the authorization server, and of the sign-in with a provider: their own pages would change them without a check and
+without an entry in the audit log.
 """
 
 from django.apps import apps
@@ -22,9 +23,10 @@ from toolbelt.admin import (  # noqa: F401 - they register themselves
     tokens,
 )
 
-for model in apps.get_app_config("oauth2_provider").get_models():
-    if admin.site.is_registered(model):
-        admin.site.unregister(model)
+for app in ("oauth2_provider", "account", "socialaccount"):
+    for model in apps.all_models[app].values():
+        if admin.site.is_registered(model):
+            admin.site.unregister(model)
 
 admin.site.site_header = "Toolbelt"
 admin.site.site_title = "Toolbelt"

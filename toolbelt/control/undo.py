@@ -190,6 +190,7 @@ _ALTERNATIVES = {
     "token.revoke": "issue another token",
     "user.roles": "assign or remove the role: {command} role",
     "user.create": "deactivate the user",
+    "user.link": "deactivate the user",
     "user.password": "set another password: {command} user password",
     "user.activate": "deactivate the user",
     "user.deactivate": "activate the user",

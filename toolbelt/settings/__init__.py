@@ -309,6 +309,11 @@ OAUTH2_PROVIDER = {
     "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": ["none"],
 }
 
+# Sign-in of operators with a provider. `docs/decisions/0075-operators-sign-in-with-a-provider.md` says what is used of
+# the library: none of its pages.
+
+SOCIALACCOUNT_ADAPTER = "toolbelt.web.login.provider.Adapter"
+
 # What a browser may do
 
 INSECURE_HTTP = env.bool("TOOLBELT_INSECURE_HTTP", default=ENVIRONMENT != "production")
@@ -410,6 +415,15 @@ OAUTH2_PROVIDER["ALLOWED_REDIRECT_URI_SCHEMES"] = [
     *globals().get("TOOLBELT_REDIRECT_SCHEMES", conf.SETTINGS["REDIRECT_SCHEMES"].default),
 ]
 OAUTH2_PROVIDER["CIMD_ENABLED"] = globals().get("TOOLBELT_CLIENT_DOCUMENTS", False)
+if globals().get("TOOLBELT_LOCAL_LOGIN") == "superusers":
+    # Another backend, so that logins with passwords from before end, too.
+    AUTHENTICATION_BACKENDS[-1] = "toolbelt.web.login.backends.SuperusersBackend"
+# The tests have its tables whatever the settings are, and change these.
+if globals().get("TOOLBELT_SIGN_IN_ISSUER") or ENVIRONMENT == "test":
+    # First, so that toolbelt.admin can leave their tables out.
+    INSTALLED_APPS[:0] = ["allauth.account", "allauth.socialaccount"]
+    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+    AUTHENTICATION_BACKENDS.append("toolbelt.web.login.backends.ProviderBackend")
 # Django rejects larger bodies before the API can check them.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(
     globals().get("TOOLBELT_API_BODY_BYTES", 0), global_settings.DATA_UPLOAD_MAX_MEMORY_SIZE

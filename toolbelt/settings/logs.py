@@ -115,7 +115,7 @@ def configure(*, level: str, as_json: bool) -> dict[str, Any]:
             **{name: {"level": "CRITICAL"} for name in ("client", "mcp")},
             **{name: {"level": "WARNING"} for name in ("httpx", "httpx2", "httpcore", "httpcore2")},
             # At DEBUG, they would log codes and tokens.
-            **{name: {"level": "WARNING"} for name in ("oauthlib", "oauth2_provider")},
+            **{name: {"level": "WARNING"} for name in ("allauth", "oauthlib", "oauth2_provider", "urllib3")},
             "uvicorn": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
             "uvicorn.error": {"handlers": [], "propagate": True},
         },

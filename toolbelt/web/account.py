@@ -17,8 +17,9 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
+from toolbelt import conf
 from toolbelt.control.people import preferences as stored_preferences
-from toolbelt.control.people import rights, roles
+from toolbelt.control.people import provider, rights, roles
 from toolbelt.control.people import tokens as issued
 from toolbelt.control.reports import queries
 from toolbelt.web import tokens
@@ -132,6 +133,10 @@ class _Page(pieces.Page):
         zone = preferences.browser_zone(request) or timezone.get_default_timezone_name()
         self.user = user
         self.form = form
+        self.is_given = user.pk in provider.given_to()
+        self.has_password = user.has_usable_password() and (
+            conf.LOCAL_LOGIN == "everyone" or user.is_superuser
+        )
         self.roles = tuple(user.groups.order_by("name").values_list("name", flat=True))
         self.agents = () if user.has_perm(rights.FLIP) else tuple(roles.agents_of(user.pk))
         self.rights = () if user.is_superuser else tuple(_rights(user.get_all_permissions()))

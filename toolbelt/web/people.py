@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from django import forms
 from django.contrib.auth.decorators import permission_required
@@ -12,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
+from toolbelt import conf
 from toolbelt.control.people import roles, users
 from toolbelt.core import errors
 from toolbelt.web.kit import fields, http, notices, pieces, responses
@@ -30,6 +32,7 @@ class NewPerson(kit.Fields, kit.Change):
     """A new user, with a first password that they can change in their account."""
 
     name = forms.CharField(max_length=150, label="User name", strip=True)
+    email = forms.EmailField(required=False, label="E-mail address")
     password = forms.CharField(
         label="First password",
         strip=False,
@@ -37,6 +40,13 @@ class NewPerson(kit.Fields, kit.Change):
         help_text="At least 12 characters. They can change it in their account.",
     )
     role = fields.Names(required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if conf.SIGN_IN_ISSUER:
+            self.fields["email"].help_text = f"With this address, they log in with {conf.SIGN_IN_NAME}."
+            self.fields["password"].required = False
+            self.fields["password"].help_text += " Leave it empty if they have none here."
 
 
 class Roles(kit.Change):
@@ -73,7 +83,8 @@ def create(request: http.Request) -> HttpResponse:
     responses.declare(request, reverse("web:people"), form=show_again)
     data = form.checked()
     _check_assignable(request, data["role"])
-    users.create(responses.write(request, data), data["name"], data["password"], data["role"])
+    write = responses.write(request, data)
+    users.create(write, data["name"], data["password"], data["role"], data["email"])
     return responses.respond(request, notices.Notice(text=f"User {data['name']} created."))
 
 

@@ -70,6 +70,8 @@ urlpatterns = [
         login.LoginView.as_view(),
         name="login",
     ),
+    path("login/provider/", login.to_provider, name="to_provider"),
+    path("login/provider/callback/", login.from_provider, name="provider_callback"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("account/", account.page, name="account"),
     path("account/password/", account.change_password, name="change_password"),

@@ -26,8 +26,9 @@ from django.contrib import auth
 from django.contrib.auth import models as logins
 from django.db.models import Q, signals
 
+from toolbelt import conf
 from toolbelt.control import writing
-from toolbelt.control.people import rights
+from toolbelt.control.people import provider, rights
 from toolbelt.core import errors
 from toolbelt.store import entries, operators
 
@@ -126,13 +127,16 @@ def remove(write: writing.Write, user: str, role: Role) -> bool:
 def put(write: writing.Write, user: str, new_roles: Iterable[str], *, was: Any = writing.ANY) -> bool:
     """Set the roles of a user to these; return whether that changes anything. ``was``: those that the writer saw.
 
-    Raise errors.NotFound, errors.Stale, or errors.Refused for the last administrator.
+    Raise errors.NotFound, errors.Stale, or errors.Refused for the last administrator, and for a user whose roles the
+    provider gives.
     """
     with writing.begin():
-        create_groups()
         row = _find(user)
-        before, names = _roles(row), set(new_roles)
-        after = tuple(role for role in ROLES if role in names)
+        if row.pk in provider.given_to():
+            raise errors.Refused(
+                f"{conf.SIGN_IN_NAME} gives the roles of {user} at each login: change their groups there."
+            )
+        before = _roles(row)
         if was is not writing.ANY and set(was) != set(before):
             raise errors.Stale(
                 f"The roles of {user}",
@@ -140,6 +144,21 @@ def put(write: writing.Write, user: str, new_roles: Iterable[str], *, was: Any =
                 ", ".join(before) or "none",
                 by=writing.author(write, "user", user),
             )
+        changed = renew(write, user, new_roles)
+        if changed and "administrator" in before:
+            refuse_without_administrator()
+    return changed
+
+
+def renew(write: writing.Write, user: str, new_roles: Iterable[str]) -> bool:
+    """Set the roles of a user as the provider gives them, also the last administrator's; return whether that changes
+    anything. Raise errors.NotFound.
+    """
+    with writing.begin():
+        create_groups()
+        row = _find(user)
+        before, names = _roles(row), set(new_roles)
+        after = tuple(role for role in ROLES if role in names)
         if before == after:
             return False
         row.groups.remove(*logins.Group.objects.filter(name__in=set(before) - names))
@@ -147,8 +166,6 @@ def put(write: writing.Write, user: str, new_roles: Iterable[str], *, was: Any =
         if ("administrator" in before) is not ("administrator" in after) and not row.is_superuser:
             row.is_staff = "administrator" in after
             row.save(update_fields=["is_staff"])
-        if "administrator" in before:
-            refuse_without_administrator()
         writing.record(write, "user", user, action="user.roles", before=list(before), after=list(after))
     return True
 

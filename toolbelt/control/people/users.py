@@ -12,19 +12,24 @@ from django.contrib import auth
 from django.contrib.auth import password_validation
 from django.core.exceptions import ValidationError
 
-from toolbelt import models
+from toolbelt import conf, models
 from toolbelt.control import writing
-from toolbelt.control.people import roles
+from toolbelt.control.people import provider, roles
 from toolbelt.core import errors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """A user, with their roles and the agents that they operate one by one."""
+    """A user, with their roles and the agents that they operate one by one.
+
+    ``is_given``: the provider gives their roles, at each login.
+    """
 
     name: str
     full_name: str
+    email: str
     roles: Sequence[str]
+    is_given: bool
     agents: Sequence[str]
     is_active: bool
     is_superuser: bool
@@ -40,28 +45,41 @@ def listed() -> list[Person]:
     ):
         operated[user].append(agent)
     rows = model._default_manager.order_by("-is_active", model.USERNAME_FIELD).prefetch_related("groups")
-    return [_person(row, operated[row.pk]) for row in rows]
+    given = provider.given_to()
+    return [_person(row, operated[row.pk], row.pk in given) for row in rows]
 
 
 def find(name: str) -> Person:
     """Return one user; raise errors.NotFound."""
     row = _row(name)
-    return _person(row, roles.agents_of(row.pk))
+    return _person(row, roles.agents_of(row.pk), row.pk in provider.given_to())
 
 
-def create(write: writing.Write, name: str, password: str, new_roles: Iterable[str]) -> None:
-    """Create a user with these roles; raise Invalid with what is wrong with the name or the password."""
-    user: Any = auth.get_user_model()(**{auth.get_user_model().USERNAME_FIELD: name})
-    try:
-        user.full_clean(exclude=["password"])
-    except ValidationError as error:
-        messages = [message for texts in error.message_dict.values() for message in texts]
-        raise _invalid("name", messages) from error
-    _set_password(user, password)
+def create(write: writing.Write, name: str, password: str, new_roles: Iterable[str], email: str = "") -> None:
+    """Create a user with these roles; raise Invalid with what is wrong with the name, the password or the address.
+
+    Without a password, they log in with the provider.
+    """
+    user = _new(name, email)
+    if password or not (conf.SIGN_IN_ISSUER and email):
+        _set_password(user, password)
+    else:
+        user.set_unusable_password()
     with writing.begin():
         user.save()
         writing.record(write, "user", name, action="user.create", before=None, after=None)
         roles.put(write, name, new_roles)
+
+
+def create_of_provider(write: writing.Write, name: str, email: str, full_name: str) -> Any:
+    """Create a user who logs in with the provider, and return it; raise Invalid for a name that cannot be used."""
+    user = _new(name, email)
+    user.first_name, _, user.last_name = full_name[:150].partition(" ")
+    user.set_unusable_password()
+    with writing.begin():
+        user.save()
+        writing.record(write, "user", name, action="user.create", before=None, after=None)
+    return user
 
 
 def set_password(write: writing.Write, name: str, password: str) -> None:
@@ -95,6 +113,22 @@ def set_active(write: writing.Write, name: str, active: bool) -> bool:
     return True
 
 
+def _new(name: str, email: str) -> Any:
+    """Return a user who is not stored yet. Raise Invalid."""
+    user: Any = auth.get_user_model()(**{auth.get_user_model().USERNAME_FIELD: name}, email=email)
+    try:
+        user.full_clean(exclude=["password"])
+    except ValidationError as error:
+        raise errors.Invalid(
+            [
+                errors.Problem(path="email" if field == "email" else "name", message=message)
+                for field, texts in error.message_dict.items()
+                for message in texts
+            ]
+        ) from error
+    return user
+
+
 def _set_password(user: Any, password: str) -> None:
     """Set the password of a user who is not stored yet, or not locked: hashing takes long. Raise Invalid."""
     try:
@@ -114,12 +148,14 @@ def _row(name: str) -> Any:
     return row
 
 
-def _person(row: Any, agents: Sequence[str]) -> Person:
+def _person(row: Any, agents: Sequence[str], is_given: bool) -> Person:
     names = {group.name for group in row.groups.all()}
     return Person(
         name=row.get_username(),
         full_name=row.get_full_name(),
+        email=row.email,
         roles=[role for role in roles.ROLES if role in names],
+        is_given=is_given,
         agents=agents,
         is_active=row.is_active,
         is_superuser=row.is_superuser,

@@ -96,13 +96,17 @@ def _to_decide(request: http.Request, counts: queries.Counts) -> dict[str, int]:
 
 
 def _bare_frame() -> dict[str, Any]:
-    """Return a frame without navigation: the environment is the badge beside the logo."""
+    """Return a frame without navigation: the environment is the badge beside the logo, the provider the one with which
+    people log in, if there is one.
+    """
     return {
         "user": "",
         "density": "",
         "request_id": request_ids.current(),
         "environment": conf.ENVIRONMENT_NAME,
         "environment_color": conf.ENVIRONMENT_COLOR,
+        "provider": conf.SIGN_IN_NAME if conf.SIGN_IN_ISSUER else "",
+        "has_passwords": conf.LOCAL_LOGIN == "everyone",
     }
 
 

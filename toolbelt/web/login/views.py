@@ -1,13 +1,17 @@
-"""The login, which returns to what was entered before it expired."""
+"""The login, which returns to what was entered before it expired, and the way to the provider and back."""
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
-from django.contrib.auth import forms
+from django.contrib.auth import decorators, forms
 from django.contrib.auth import views as auth
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
 
+from toolbelt import conf
 from toolbelt.web.kit import http, kept_forms, notices, responses
 
 
@@ -47,3 +51,30 @@ class LoginView(auth.LoginView):
         """Add the form that the page keeps, after a login that failed."""
         kept = self.request.POST.get(kept_forms.FIELD, "")
         return super().get_context_data(kept=kept, is_expired=bool(kept), **context)
+
+
+@decorators.login_not_required
+@never_cache
+@require_GET
+def to_provider(request: http.Request) -> HttpResponse:
+    """Lead a person to the provider. It is a link: the policy of our pages lets no form lead to another site."""
+    response: HttpResponse = _provider().begin(request, secrets.token_urlsafe(32))
+    return response
+
+
+@decorators.login_not_required
+@never_cache
+@require_GET
+def from_provider(request: http.Request) -> HttpResponse:
+    """Log a person in who comes back from the provider."""
+    response: HttpResponse = _provider().complete(request)
+    return response
+
+
+def _provider() -> Any:
+    """Return the module of the provider, which needs the library's tables. Raise Http404 if there is no provider."""
+    if not conf.SIGN_IN_ISSUER:
+        raise Http404
+    from toolbelt.web.login import provider
+
+    return provider
