@@ -16,6 +16,7 @@ from toolbelt.control import writing
 from toolbelt.control.servers import upstream_servers
 
 SHELL = writing.by("sam", via="command")
+BEGIN = "/plugins/{}/sign-in/"
 KEY = Fernet.generate_key().decode()
 
 
@@ -24,13 +25,16 @@ def add(running: oauth_server.Running, name: str = "notes", **connection: Any) -
     upstream_servers.add(SHELL, name, {"url": running.url, **connection})
 
 
-def begin(browser: Client, name: str = "notes") -> str:
+def begin(browser: Client, name: str = "notes", address: str = BEGIN) -> str:
     """Press *Sign in*, and return the address of the authorization server."""
-    page = browser.post(f"/plugins/{name}/sign-in/")
+    page = browser.post(address.format(name))
     assert page.status_code == 200, page.headers
     link = re.search(r'id="leave" href="([^"]+)"', page.content.decode())
     assert link is not None
     return html.unescape(link[1])
+
+
+_begun = begin
 
 
 def consent(address: str) -> dict[str, str]:
@@ -40,6 +44,6 @@ def consent(address: str) -> dict[str, str]:
     return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(answer.headers["location"]).query))
 
 
-def sign_in(browser: Client, name: str = "notes") -> Any:
-    """Sign in at the server, and return the last answer."""
-    return browser.get("/signed-in/", consent(begin(browser, name)))
+def sign_in(browser: Client, name: str = "notes", *, begin: str = BEGIN) -> Any:
+    """Sign in at the server, from the page with this button, and return the last answer."""
+    return browser.get("/signed-in/", consent(_begun(browser, name, begin)))

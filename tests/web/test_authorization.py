@@ -95,6 +95,8 @@ CHANGES = {
     "web:switch_plugin",
     "web:sign_in",
     "web:sign_out",
+    "web:sign_in_own",
+    "web:sign_out_own",
     "web:decide_instructions",
     "web:refresh_plugin",
     "web:refresh_plugins",
@@ -126,6 +128,7 @@ CHANGES = {
 
 # Changes that every user may make to their own account.
 OWN = {
+    "web:sign_out_own",
     "web:revoke_connection",
     "web:change_password",
     "web:change_time_zone",

@@ -20,7 +20,7 @@ from toolbelt.core import addresses, schema, secret_texts, variables
 
 Sharing = Literal["", "shared", "agent", "session"]
 Revision = Literal["", "2025-11-25", "2026-07-28"]
-SignIn = Literal["", "shared"]
+SignIn = Literal["", "shared", "person"]
 
 TIMEOUT = 30
 MAX_TIMEOUT = 600
@@ -29,8 +29,8 @@ SHARING: tuple[Sharing, ...] = ("shared", "agent", "session")
 # The revision of MCP to speak: one that begins with an initialization, or the stateless one. Without it, the server is
 # probed.
 REVISIONS: tuple[Revision, ...] = ("2025-11-25", "2026-07-28")
-# Who signs in at a server that wants OAuth: an operator for all agents.
-SIGN_INS: tuple[SignIn, ...] = ("shared",)
+# Who signs in at a server that wants OAuth: an operator for all agents, or each person whose client calls.
+SIGN_INS: tuple[SignIn, ...] = ("shared", "person")
 # How many seconds the connection of an agent or session stays open without a call.
 IDLE = 900
 MAX_IDLE = 86_400

@@ -89,6 +89,7 @@ class OngoingCall:
             client=self.client,
             client_session=client_session(self.head),
             operator=self.bearer.name if self.bearer.kind == "operator" else "",
+            person=self.bearer.user if self.bearer.is_client else None,
             on_wait=self._note_wait,
         )
 

@@ -14,10 +14,17 @@ from toolbelt.models import catalog
 
 
 class ServerSignIn(models.Model):
-    """The sign-in at one server."""
+    """The sign-in at one server, of an operator for all agents or of one person for their own clients."""
 
-    plugin = models.OneToOneField(
-        catalog.Plugin, on_delete=models.CASCADE, related_name="sign_in", help_text="The server."
+    plugin = models.ForeignKey(
+        catalog.Plugin, on_delete=models.CASCADE, related_name="sign_ins", help_text="The server."
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="server_sign_ins",
+        help_text="The person whose calls use it. Empty: those of all agents, or none but lists of tools.",
     )
     signed_in_by = models.CharField(max_length=150, help_text="Who signed in.")
     url = models.TextField(help_text="The address that the tokens are for. They are sent to no other.")
@@ -39,6 +46,19 @@ class ServerSignIn(models.Model):
         default_permissions = ()
         verbose_name = "sign-in at a server"
         verbose_name_plural = "sign-ins at servers"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["plugin", "user"],
+                name="server_sign_in_once_for_each_person",
+                violation_error_message="This person is signed in at the server already.",
+            ),
+            models.UniqueConstraint(
+                fields=["plugin"],
+                condition=models.Q(user__isnull=True),
+                name="server_sign_in_once_for_all",
+                violation_error_message="An operator is signed in at the server already.",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.plugin}: {self.signed_in_by}"
@@ -54,6 +74,9 @@ class BegunSignIn(models.Model):
     plugin = models.ForeignKey(catalog.Plugin, on_delete=models.CASCADE, help_text="The server.")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, help_text="The person who signs in."
+    )
+    is_own = models.BooleanField(
+        default=False, db_default=False, help_text="Whether it is for the calls of this person alone."
     )
     url = models.TextField(help_text="The address of the server when the sign-in began.")
     begun = models.TextField(help_text="The registration and the verifier of PKCE, encrypted.")

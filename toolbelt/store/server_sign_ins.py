@@ -7,6 +7,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import Q
 
@@ -45,21 +46,29 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A sign-in whose person has come back: ``text`` is what was kept of it."""
+    """A sign-in whose person has come back: ``text`` is what was kept of it. ``is_own``: for this person alone."""
 
     plugin: str
+    is_own: bool
     url: str
     text: str
 
 
-def find(plugin: str) -> SignIn | None:
-    """Return the sign-in at a server."""
-    row = models.ServerSignIn.objects.filter(plugin__name=plugin).first()
+def find(plugin: str, person: int | None = None) -> SignIn | None:
+    """Return the sign-in at a server: that of a person (by primary key), or else the one that operators made."""
+    row = models.ServerSignIn.objects.filter(plugin__name=plugin, user=person).first()
     return None if row is None else _value(row)
+
+
+def of_person(person: int) -> dict[str, SignIn]:
+    """Return the sign-ins of a person (by primary key), by the server."""
+    rows = models.ServerSignIn.objects.filter(user=person).select_related("plugin")
+    return {row.plugin.name: _value(row) for row in rows}
 
 
 def put(
     plugin: str,
+    person: int | None = None,
     *,
     signed_in_by: str,
     url: str,
@@ -84,14 +93,15 @@ def put(
         "busy_until": None,
     }
     row = models.Plugin.objects.get(name=plugin)
-    stored, _ = models.ServerSignIn.objects.update_or_create(plugin=row, defaults=values)
+    user = None if person is None else get_user_model()._default_manager.get(pk=person)
+    stored, _ = models.ServerSignIn.objects.update_or_create(plugin=row, user=user, defaults=values)
     return _value(stored)
 
 
-def remove(plugin: str) -> SignIn | None:
+def remove(plugin: str, person: int | None = None) -> SignIn | None:
     """Remove the sign-in at a server, and return it."""
-    found = find(plugin)
-    models.ServerSignIn.objects.filter(plugin__name=plugin).delete()
+    found = find(plugin, person)
+    models.ServerSignIn.objects.filter(plugin__name=plugin, user=person).delete()
     return found
 
 
@@ -124,7 +134,9 @@ def fail(seen: SignIn, lease: dt.datetime, error: str, *, ended: bool) -> None:
     )
 
 
-def begin(state: str, session: str, user: Any, plugin: str, url: str, text: str) -> None:
+def begin(
+    state: str, session: str, user: Any, plugin: str, url: str, text: str, *, is_own: bool = False
+) -> None:
     """Keep what is needed when a person comes back, and forget those who did not come back in time."""
     models.BegunSignIn.objects.filter(expires__lt=clock.now()).delete()
     models.BegunSignIn.objects.create(
@@ -132,6 +144,7 @@ def begin(state: str, session: str, user: Any, plugin: str, url: str, text: str)
         session=_digest(session),
         plugin=models.Plugin.objects.get(name=plugin),
         user=user,
+        is_own=is_own,
         url=url,
         begun=encryption.encrypt(text),
         expires=clock.now() + BEGUN,
@@ -148,7 +161,7 @@ def take(state: str, session: str, user: Any) -> Begun | None:
         # Of two who come at once, one has deleted it.
         if row is None or not rows.delete()[0]:
             return None
-    return Begun(plugin=row.plugin.name, url=row.url, text=encryption.decrypt(row.begun))
+    return Begun(plugin=row.plugin.name, is_own=row.is_own, url=row.url, text=encryption.decrypt(row.begun))
 
 
 def encrypt_again() -> tuple[int, int]:

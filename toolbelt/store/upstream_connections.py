@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.db import DatabaseError
+from django.db.models import Q
 
 from toolbelt import models
 from toolbelt.store import clock
@@ -68,8 +69,10 @@ def release(ids: Collection[str]) -> None:
 
 
 def held_for(owner: str) -> Sequence[Claim]:
-    """Return the claims of all processes to connections that are for this owner."""
-    return [_claim(row) for row in models.UpstreamConnection.objects.filter(holder=owner)]
+    """Return the claims of all processes to connections that are for this owner, for any person."""
+    kind, _, rest = owner.partition(" ")
+    of_person = Q(holder__startswith=f"{kind}:", holder__endswith=f" {rest}")
+    return [_claim(row) for row in models.UpstreamConnection.objects.filter(Q(holder=owner) | of_person)]
 
 
 def held_for_any(agent: str) -> Sequence[Claim]:

@@ -22,6 +22,7 @@ from toolbelt.control.people import preferences as stored_preferences
 from toolbelt.control.people import provider, rights, roles
 from toolbelt.control.people import tokens as issued
 from toolbelt.control.reports import queries
+from toolbelt.control.servers import sign_ins
 from toolbelt.web import tokens
 from toolbelt.web.kit import audit_words, forms, http, notices, pieces, preferences, responses, words
 
@@ -150,6 +151,7 @@ class _Page(pieces.Page):
             f"Browser: {zone.replace('_', ' ')}",
         )
         self.password_rules = tuple(password_validation.password_validators_help_texts())
+        self.servers = sign_ins.own(user.pk) if rights.may_use_any(user) else []
         self.session_ends = request.session.get_expiry_date()
         self.tokens = tuple(tokens.Line(token) for token in issued.all_tokens() if token.user == name)
         self.entries = entries

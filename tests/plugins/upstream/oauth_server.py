@@ -18,6 +18,7 @@ from typing import Any
 import uvicorn
 from mcp.server import MCPServer
 from mcp.server.auth import provider, settings
+from mcp.server.auth.middleware import auth_context
 from mcp.server.auth.settings import ClientRegistrationOptions, RevocationOptions
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyHttpUrl
@@ -41,6 +42,7 @@ class State:
     refreshes: list[float] = field(default_factory=list)
     token_requests: int = 0
     calls: int = 0
+    callers: list[str] = field(default_factory=list)
     clients: dict[str, OAuthClientInformationFull] = field(default_factory=dict)
     codes: dict[str, provider.AuthorizationCode] = field(default_factory=dict)
     access: dict[str, provider.AccessToken] = field(default_factory=dict)
@@ -198,6 +200,8 @@ def _application(state: State, issuer: str) -> Any:
     def note(text: str) -> str:
         """Keep a note."""
         state.calls += 1
+        token = auth_context.get_access_token()
+        state.callers.append(token.client_id if token is not None else "")
         return f"kept {text}"
 
     inner = server.streamable_http_app(stateless_http=True, json_response=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
 from django.test import Client
 
@@ -231,3 +232,64 @@ def test_a_refusal_that_quotes_the_token_is_stored_without_it(serve: Serve) -> N
     sent = [token for token in server.state.issued if token.startswith("refresh")]
     assert "invalid_grant: not [withheld]" in recorded()
     assert not any(token in stored().error for token in sent)
+
+
+@pytest.fixture
+def each_person() -> Iterator[oauth_server.Running]:
+    """Run a server where each person signs in, whose tool ada has; an operator is signed in, to list it."""
+    with oauth_server.running() as server:
+        connected.add("notes", {"url": server.url, "sign_in": "person"})
+        signed_in.sign_in(fast_fixtures.logged_in(get_user_model().objects.create_superuser("olive")))
+        assert connected.refresh("notes")["notes"].error == ""
+        connected.grant(TOOL)
+        yield server
+
+
+def signed_in_for_themselves(name: str) -> Any:
+    """Return a person who has signed in at the server on their page Account."""
+    person = get_user_model().objects.create_superuser(name)
+    came = signed_in.sign_in(fast_fixtures.logged_in(person), "notes", begin="/account/servers/{}/sign-in/")
+    assert came.headers["location"] == "/account/"
+    return person
+
+
+def ask(person: Any, text: str, session: str = "") -> Any:
+    """Call as a client that a person let act as ada."""
+    call = calls.Call(key=calls.RequestKey("ada", session or None), tool=TOOL, arguments={"text": text})
+    return async_to_sync(calls.answer)(call, calls.Caller(person=person.pk if person is not None else None))
+
+
+def test_a_token_uses_no_ones_account(each_person: oauth_server.Running) -> None:
+    refused = ask(None, "x")
+    assert (refused.code, "sign-in-needed" in refused.message) == ("tool-unavailable", True)
+    assert each_person.state.callers == []
+
+
+def test_a_person_who_is_not_signed_in_uses_no_other_account(each_person: oauth_server.Running) -> None:
+    mona = signed_in_for_themselves("mona")
+    nora = get_user_model().objects.create_superuser("nora")
+    refused = ask(nora, "x")
+    assert (refused.code, "page Account" in refused.message) == ("tool-unavailable", True)
+    assert not getattr(ask(mona, "y"), "code", "")
+    listing = listings.find("notes")
+    assert listing is not None
+    assert not listing.sign_in_needed
+
+
+@pytest.mark.parametrize("sharing", ["shared", "agent", "session"])
+def test_calls_of_each_person_use_their_own_account(each_person: oauth_server.Running, sharing: str) -> None:
+    connection = {"url": each_person.url, "sign_in": "person", "sharing": sharing}
+    upstream_servers.replace_connection(connected.OPERATOR, "notes", connection)
+    people = [signed_in_for_themselves(name) for name in ("mona", "nora")]
+    clients = [*each_person.state.clients][-2:]
+    for _ in range(2):
+        for person in people:
+            assert not getattr(ask(person, "x", "one session"), "code", "")
+    assert each_person.state.callers == clients * 2
+
+
+def test_a_person_signs_out_for_themselves_alone(each_person: oauth_server.Running) -> None:
+    mona, nora = signed_in_for_themselves("mona"), signed_in_for_themselves("nora")
+    fast_fixtures.logged_in(mona).post("/account/servers/notes/sign-out/")
+    assert [server_sign_ins.find("notes", person.pk) is None for person in (mona, nora)] == [True, False]
+    assert server_sign_ins.find("notes") is not None

@@ -74,6 +74,11 @@ def may_use(user: User, agent: str) -> bool:
     return user.has_perm(USE) or agent in operators.of_user(user.pk)
 
 
+def may_use_any(user: User) -> bool:
+    """Return whether the user may let MCP clients act as at least one agent."""
+    return user.has_perm(USE) or bool(operators.of_user(user.pk))
+
+
 def may_flip(user: User, agent: str) -> bool:
     """Return whether the user may flip this agent's switches: those of every agent, or as one of its operators."""
     return user.has_perm(FLIP) or agent in operators.of_user(user.pk)

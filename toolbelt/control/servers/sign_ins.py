@@ -17,12 +17,14 @@ from asgiref.sync import async_to_sync
 from toolbelt import conf
 from toolbelt.control import writing
 from toolbelt.control.catalog import entries
+from toolbelt.control.people import rights
 from toolbelt.control.servers import approvals
 from toolbelt.core import belts, connections, errors
 from toolbelt.core.imported import cleaning
 from toolbelt.plugins.upstream import opening
-from toolbelt.store import clock, databases, encryption, server_sign_ins
+from toolbelt.store import clock, databases, encryption, server_sign_ins, snapshots
 
+CHANGE = rights.permission("change", "plugin")
 _MAX_WORDS = 300
 
 
@@ -41,6 +43,23 @@ class Begun:
     url: str
     issuer: str
     scopes: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """A server where each person signs in, and the sign-in of one; None if they are not signed in."""
+
+    plugin: str
+    title: str
+    sign_in: SignIn | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """At which server a person signed in, and whether for themselves alone."""
+
+    plugin: str
+    is_own: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,27 +86,34 @@ class SignIn:
     needed: str
 
 
-def begin(name: str, person: Person, *, redirect_uri: str, environ: Mapping[str, str]) -> Begun:
+def begin(
+    name: str, person: Person, *, redirect_uri: str, environ: Mapping[str, str], is_own: bool = False
+) -> Begun:
     """Find out how to sign in at a server, register there if necessary, and return where to send the person.
 
-    Raise errors.NotFound, or Refused: without an encryption key, too.
+    ``is_own``: for the calls of this person's clients alone. Raise errors.NotFound, or Refused: without an encryption
+    key, too.
     """
     from toolbelt.plugins.upstream import authorization
 
     encryption.check_is_possible()
     settings = _connection(name)
+    if is_own and settings.sign_in != "person":
+        raise errors.Refused(f"No one signs in at {name} for themselves: an operator decides that.")
     state = secrets.token_urlsafe(32)
     filled = opening.filled(settings, environ)
     databases.release()
     begun = async_to_sync(authorization.begin)(
         filled, redirect_uri=redirect_uri, state=state, may_be_private=conf.ALLOW_PRIVATE_HTTP
     )
-    server_sign_ins.begin(state, person.session, person.user, name, settings.url, begun.model_dump_json())
+    server_sign_ins.begin(
+        state, person.session, person.user, name, settings.url, begun.model_dump_json(), is_own=is_own
+    )
     return Begun(url=begun.url, issuer=begun.client.issuer, scopes=begun.client.scopes)
 
 
-def finish(write: writing.Write, person: Person, back: CameBack) -> str:
-    """Store the sign-in with which a person came back, and return the name of the server.
+def finish(write: writing.Write, person: Person, back: CameBack) -> Finished:
+    """Store the sign-in with which a person came back, and return at which server, and whether it is for them alone.
 
     Its connection is changed to be signed in to, if it was not. Raise Refused if nothing is stored.
     """
@@ -111,12 +137,15 @@ def finish(write: writing.Write, person: Person, back: CameBack) -> str:
     )
     with writing.begin():
         _check_unchanged(found)
-        _store(write, found, grant)
-    return found.plugin
+        if not found.is_own and not person.user.has_perm(CHANGE):
+            raise errors.Refused(f"You may no longer sign in at {found.plugin} for others.")
+        _store(write, found, grant, person.user.pk if found.is_own else None)
+    return Finished(plugin=found.plugin, is_own=found.is_own)
 
 
-def end(write: writing.Write, name: str) -> bool:
-    """Forget the sign-in at a server, and tell its authorization server. Return whether there was one.
+def end(write: writing.Write, name: str, person: int | None = None) -> bool:
+    """Forget the sign-in at a server, of a person (by primary key) if one is given, and tell its authorization server.
+    Return whether there was one.
 
     The connection stays one that is signed in to. Raise errors.NotFound.
     """
@@ -124,10 +153,11 @@ def end(write: writing.Write, name: str) -> bool:
 
     approvals.find(name, "upstream")
     with writing.begin():
-        found = server_sign_ins.remove(name)
+        found = server_sign_ins.remove(name, person)
         if found is None:
             return False
-        writing.record(write, "sign_in", name, action="sign_in.end", before=_described(found), after=None)
+        before = _described(found, is_own=person is not None)
+        writing.record(write, "sign_in", name, action="sign_in.end", before=before, after=None)
     databases.release()
     try:
         grant = authorization.Grant.model_validate_json(found.grant())
@@ -143,7 +173,26 @@ def find(name: str) -> SignIn | None:
     found = server_sign_ins.find(name)
     if found is None:
         return None
-    settings = connections.read(approvals.find(name).upstream)
+    return _shown(found, connections.read(approvals.find(name).upstream))
+
+
+def own(person: int) -> list[Own]:
+    """Return the servers where each person signs in, and the sign-ins of this one (by primary key)."""
+    stored, signed_in = snapshots.catalog(), server_sign_ins.of_person(person)
+    return [
+        Own(
+            plugin=name,
+            title=plugin.title or name,
+            sign_in=_shown(signed_in[name], settings) if name in signed_in else None,
+        )
+        for name, plugin in stored.plugins.items()
+        if plugin.upstream
+        and (settings := connections.read(plugin.upstream)) is not None
+        and settings.sign_in == "person"
+    ]
+
+
+def _shown(found: server_sign_ins.SignIn, settings: connections.Connection | None) -> SignIn:
     needed = found.error if found.ended else ""
     if settings is None or settings.url != found.url:
         needed = "The server's address has changed since."
@@ -181,16 +230,17 @@ def _check_unchanged(found: server_sign_ins.Begun) -> None:
         raise errors.Refused(f"The address of {found.plugin} was changed meanwhile: begin the sign-in again.")
 
 
-def _store(write: writing.Write, found: server_sign_ins.Begun, grant: Any) -> None:
+def _store(write: writing.Write, found: server_sign_ins.Begun, grant: Any, person: int | None) -> None:
     from toolbelt.plugins.upstream import authorization
 
     write = write.in_batch()
     stored = belts.entry("plugin", approvals.find(found.plugin))["upstream"]
     if not stored.get("sign_in"):
         entries.change(write, "plugin", found.plugin, {"upstream": {**stored, "sign_in": "shared"}})
-    before = server_sign_ins.find(found.plugin)
+    before = server_sign_ins.find(found.plugin, person)
     after = server_sign_ins.put(
         found.plugin,
+        person,
         signed_in_by=write.actor.name,
         url=found.url,
         issuer=grant.client.issuer,
@@ -203,10 +253,11 @@ def _store(write: writing.Write, found: server_sign_ins.Begun, grant: Any) -> No
         "sign_in",
         found.plugin,
         action="sign_in.begin",
-        before=_described(before) if before is not None else None,
-        after=_described(after),
+        before=_described(before, is_own=person is not None) if before is not None else None,
+        after=_described(after, is_own=person is not None),
     )
 
 
-def _described(found: server_sign_ins.SignIn) -> dict[str, Any]:
-    return {"signed_in_by": found.signed_in_by, "issuer": found.issuer, "scopes": found.scopes}
+def _described(found: server_sign_ins.SignIn, *, is_own: bool) -> dict[str, Any]:
+    described = {"signed_in_by": found.signed_in_by, "issuer": found.issuer, "scopes": found.scopes}
+    return {**described, "for": "themselves"} if is_own else described

@@ -1,4 +1,8 @@
-"""The owners of connections to upstream servers: everyone, an agent, or a session of an agent."""
+"""The owners of connections to upstream servers: everyone, an agent, or a session of an agent.
+
+At a server where each person signs in, the person is a part of the owner, in the first word of its key: no other part
+of the key is there, whatever clients call their sessions.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,21 @@ def agent_of(key: str) -> str:
     return key.partition(" ")[2].partition("/")[0]
 
 
-def key(scope: Scope, caller: request_key.RequestKey, client: str = "") -> str:
+def person_of(key: str) -> int | None:
+    """Return the person (by primary key) for whom the connection with this key is; None if it is for anyone."""
+    person = key.partition(" ")[0].partition(":")[2]
+    return int(person) if person else None
+
+
+def key(scope: Scope, caller: request_key.RequestKey, client: str = "", *, person: int | None = None) -> str:
     """Return the key of the connection of this scope that a request uses.
 
     ``client`` is a digest of an MCP client's own session (its Mcp-Session-Id and token), empty for other clients. A
-    request without any session uses the connection of its agent.
+    request without any session uses the connection of its agent. ``person`` is for whom it is, if that matters.
     """
+    if person is not None:
+        kind, _, owner = (key(scope, caller, client) or "shared ").partition(" ")
+        return f"{kind}:{person} {owner}"
     if scope == "shared":
         return EVERYBODY
     if scope == "session" and caller.session:

@@ -115,9 +115,7 @@ def record_failure(admitted: gates.Admitted, error: Exception) -> admitting.Refu
             message = f"{tool} is busy: all connections to its server are in use. Try again in a moment."
             return refuse(recording, admitting.Refusal(code="tool-unavailable", message=message), str(error))
         case on_servers.SignInNeeded():
-            message = (
-                f"{tool} is not available: its server needs a sign-in by an operator. Try something else."
-            )
+            message = f"{tool} is not available: {_who_signs_in(admitted)} Try something else."
             refusal = admitting.Refusal(code="tool-unavailable", message=message)
             return refuse(recording, refusal, str(error))
         case on_servers.Unreachable():
@@ -136,6 +134,20 @@ def record_failure(admitted: gates.Admitted, error: Exception) -> admitting.Refu
     return refuse(
         recording, admitting.Refusal(code="tool-failed", message=message), f"{type(error).__name__}: {error}"
     )
+
+
+def _who_signs_in(admitted: gates.Admitted) -> str:
+    """Return what is missing of a sign-in, for the model and its user."""
+    settings = connections.read(admitted.server.upstream) if admitted.server is not None else None
+    if settings is None or settings.sign_in != "person":
+        return "its server needs a sign-in by an operator."
+    if admitted.gate.caller.person is None:
+        return (
+            "sign-in-needed. Each person signs in at its server, so it works only in a client that signed in with"
+            " OAuth, and not with a token."
+        )
+    name = admitted.server.name if admitted.server is not None else ""
+    return f"sign-in-needed. Ask the user to sign in at {name}, on the page Account of Toolbelt."
 
 
 def refuse(

@@ -55,6 +55,7 @@ async def run(admitted: gates.Admitted, check: background.Check | None = None) -
     if features.resumed:
         await features.check_answers()
     settings, digest = process_connections.connection_of(plugin), process_connections.digest_of(plugin)
+    person = _person(plugin, settings, gate)
     left, within = features.left, features.left()
     progress, offered = gate.call.progress, declared_versions.offered(tool)
     request = calling.Request(
@@ -71,11 +72,11 @@ async def run(admitted: gates.Admitted, check: background.Check | None = None) -
         progress=_masking(progress) if progress is not None else None,
         check=check,
         features=features,
-        caller=connection_owners.key("session", gate.call.key, gate.caller.client_session),
+        caller=connection_owners.key("session", gate.call.key, gate.caller.client_session, person=person),
     )
     try:
         scope = await _scope(plugin, settings, digest, left)
-        key = connection_owners.key(scope, gate.call.key, gate.caller.client_session)
+        key = connection_owners.key(scope, gate.call.key, gate.caller.client_session, person=person)
         stale_claim_id = ""
         for _ in range(MAX_PROCESSES):
             held_by: upstream_pool.Pooled | upstream_claims.Claim | None
@@ -135,6 +136,20 @@ async def _serve(method: str, params: Mapping[str, Any], exchange: relay.Exchang
             return await calling.run(pooled.server, forwarding.received(params, exchange))
     finally:
         process_connections.pool.give_back(pooled)
+
+
+def _person(plugin: catalog.Plugin, settings: connections.Connection, gate: gates.CallGate) -> int | None:
+    """Return the person whose account at a server is used; None if it is the same for all. Raise SignInNeededError for
+    a caller who is no person: another's account is never used instead.
+    """
+    if settings.sign_in != "person":
+        return None
+    if gate.caller.person is None:
+        raise SignInNeeded(
+            f"At {plugin.name}, each person signs in, and this caller is none: connect with a client that signs in,"
+            " instead of a token."
+        )
+    return gate.caller.person
 
 
 async def _scope(

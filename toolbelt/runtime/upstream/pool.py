@@ -212,7 +212,11 @@ class Pool:
         return removed
 
     def _adopted(self, name: str, key: str, digest: str) -> Pooled | None:
-        """Return the connection that was opened to list the tools, if it has no state yet."""
+        """Return the connection that was opened to list the tools, if it has no state yet, and any owner may have it:
+        that of a person has another account.
+        """
+        if connection_owners.person_of(key) is not None:
+            return None
         spare = self._pooled.get((name, connection_owners.EVERYBODY))
         if spare is None or not spare.is_fresh or spare.running or spare.digest != digest:
             return None
@@ -280,9 +284,12 @@ class Pool:
     def _create(
         self, name: str, key: str, digest: str, settings: connections.Connection, make: Make
     ) -> Pooled:
-        entry = self._backoffs.get(name)
+        # A person who is not signed in keeps no one else waiting.
+        person = connection_owners.person_of(key)
+        of = name if person is None else f"{name} {person}"
+        entry = self._backoffs.get(of)
         if entry is None or entry[0] != digest:
-            entry = self._backoffs[name] = digest, backoff.Backoff(limits.Limits())
+            entry = self._backoffs[of] = digest, backoff.Backoff(limits.Limits())
         pooled = Pooled(name=name, key=key, digest=digest, settings=settings)
         pooled.server = make(pooled, entry[1])
         self._pooled[name, key] = pooled

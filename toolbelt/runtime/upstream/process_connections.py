@@ -25,7 +25,7 @@ from toolbelt import conf
 from toolbelt.core import catalog, connections
 from toolbelt.core.imported import importing
 from toolbelt.plugins import background
-from toolbelt.plugins.upstream import backoff, connection, live_connection, relay
+from toolbelt.plugins.upstream import backoff, connection, connection_owners, live_connection, relay
 from toolbelt.runtime import environ, threads
 from toolbelt.runtime.upstream import claims as upstream_claims
 from toolbelt.runtime.upstream import forwarding, server_notifications, sign_ins
@@ -238,14 +238,21 @@ def take(
             on_list(pooled, answer)
 
         return _server(
-            plugin, settings, on_list=record, on_change=lambda answer: on_change(pooled, answer), pause=pause
+            plugin,
+            settings,
+            connection_owners.person_of(key),
+            on_list=record,
+            on_change=lambda answer: on_change(pooled, answer),
+            pause=pause,
         )
 
     return pool.take(plugin.name, key, digest, settings, make, claim=claim)
 
 
-def _server(plugin: catalog.Plugin, settings: connections.Connection, **options: Any) -> connection.Server:
-    tokens = sign_ins.Tokens(plugin, settings) if settings.sign_in else None
+def _server(
+    plugin: catalog.Plugin, settings: connections.Connection, person: int | None = None, **options: Any
+) -> connection.Server:
+    tokens = sign_ins.Tokens(plugin, settings, person) if settings.sign_in else None
     may_ask = plugin.name in _here.asking_users
     return connection.Server(settings, environ=environ_of(plugin), may_ask=may_ask, tokens=tokens, **options)
 

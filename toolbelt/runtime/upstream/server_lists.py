@@ -91,7 +91,11 @@ def refresh_soon(names: Iterable[str], record: Callable[[str, ServerListing], ob
 
 
 def record_list(pooled: upstream_pool.Pooled, answer: ServerListing) -> None:
-    """Record what a server lists on an unused connection, or on the one that everyone shares."""
+    """Record what a server lists on an unused connection, or on the one that everyone shares; not on that of a person,
+    who may see something else.
+    """
+    if connection_owners.person_of(pooled.key) is not None:
+        return
     server_notifications.record(pooled.name, answer, functools.partial(_complete, pooled.name))
 
 
@@ -102,6 +106,8 @@ def record_change(pooled: upstream_pool.Pooled, answer: ServerListing) -> None:
     """
     if pooled.key == connection_owners.EVERYBODY:
         record_list(pooled, answer)
+        return
+    if connection_owners.person_of(pooled.key) is not None:
         return
     with _lock:
         _list_again.add(pooled.name)

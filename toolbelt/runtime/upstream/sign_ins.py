@@ -35,6 +35,7 @@ POLL_SECONDS, WAIT_SECONDS = 0.05, 30.0
 NEW = dt.timedelta(seconds=1)
 
 _WAY_OUT = "An operator can sign in on the server's page."
+_OWN_WAY_OUT = "They can sign in there on their page Account."
 
 _log = structlog.get_logger(__name__)
 
@@ -42,11 +43,17 @@ _log = structlog.get_logger(__name__)
 class Tokens:
     """The tokens of one connection to a server. Implements :class:`live_connection.Tokens`."""
 
-    def __init__(self, plugin: catalog.Plugin, settings: connections.Connection) -> None:
-        self._plugin, self._url = plugin.name, settings.url
+    def __init__(
+        self, plugin: catalog.Plugin, settings: connections.Connection, person: int | None = None
+    ) -> None:
+        self._plugin, self._url, self._person = plugin.name, settings.url, person
         self._token, self._seen = "", 0.0
         self._expires: dt.datetime | None = None
         self._lock = asyncio.Lock()
+
+    @property
+    def _way_out(self) -> str:
+        return _WAY_OUT if self._person is None else _OWN_WAY_OUT
 
     async def current(self) -> str:
         """Return a token that has not expired. Raise UnreachableError."""
@@ -68,9 +75,11 @@ class Tokens:
         """Read the sign-in until its token can be used, and renew it if no other process does."""
         until = time.monotonic() + WAIT_SECONDS
         while True:
-            found = await threads.run(server_sign_ins.find, self._plugin)
+            found = await threads.run(server_sign_ins.find, self._plugin, self._person)
             if found is None:
-                raise live_connection.SignInNeededError(f"No one is signed in at {self._plugin}. {_WAY_OUT}")
+                who = "No one" if self._person is None else "This person"
+                state = "is signed in" if self._person is None else "is not signed in"
+                raise live_connection.SignInNeededError(f"{who} {state} at {self._plugin}. {self._way_out}")
             grant = self._readable(found)
             token, expires = grant.token.access_token, _early(found.renewed, found.expires)
             is_usable = token != refused or clock.now() < found.renewed + NEW
@@ -97,11 +106,11 @@ class Tokens:
 
         if found.url != self._url:
             raise live_connection.SignInNeededError(
-                f"The address of {self._plugin} has changed since {found.signed_in_by} signed in there. {_WAY_OUT}"
+                f"The address of {self._plugin} has changed since {found.signed_in_by} signed in there. {self._way_out}"
             )
         if found.ended:
             raise live_connection.SignInNeededError(
-                f"The sign-in at {self._plugin} has ended. {found.error} {_WAY_OUT}"
+                f"The sign-in at {self._plugin} has ended. {found.error} {self._way_out}"
             )
         try:
             return authorization.Grant.model_validate_json(found.grant())
@@ -122,7 +131,7 @@ class Tokens:
             await threads.run(functools.partial(server_sign_ins.fail, found, lease, str(error), ended=ended))
             if ended:
                 raise live_connection.SignInNeededError(
-                    f"The sign-in at {self._plugin} has ended. {error} {_WAY_OUT}"
+                    f"The sign-in at {self._plugin} has ended. {error} {self._way_out}"
                 ) from error
             raise live_connection.UnreachableError(
                 f"The access to {self._plugin} could not be renewed. {error}"

@@ -24,7 +24,10 @@ SHARING_LABELS = {
     "session": "One for each session",
 }
 
-SIGN_IN_LABELS = {"shared": "An operator, for all agents"}
+SIGN_IN_LABELS = {
+    "shared": "An operator, for all agents",
+    "person": "Each person, for their own clients",
+}
 REVISION_LABELS = {
     "2025-11-25": "2025-11-25, or an earlier one",
     "2026-07-28": "2026-07-28",

@@ -9,6 +9,7 @@ import urllib.parse
 
 from django import forms
 from django.contrib.auth.decorators import permission_required
+from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -46,23 +47,42 @@ class CameBack(kit.Change):
 @permission_required(listing.CHANGE, raise_exception=True)
 def begin(request: http.Request, plugin: str) -> HttpResponse:
     """Show where the person has to sign in."""
-    responses.declare(request, _home(plugin), refusal=REFUSAL)
+    return _begin(request, plugin, _home(plugin), is_own=False)
+
+
+@never_cache
+@require_POST
+def begin_own(request: http.Request, plugin: str) -> HttpResponse:
+    """Show where a person has to sign in for the calls of their own clients."""
+    if not rights.may_use_any(request.user):
+        raise PermissionDenied
+    return _begin(request, plugin, reverse("web:account"), is_own=True)
+
+
+def _begin(request: http.Request, plugin: str, home: str, *, is_own: bool) -> HttpResponse:
+    responses.declare(request, home, refusal=REFUSAL)
     begun = sign_ins.begin(
         plugin,
         _person(request),
         redirect_uri=request.build_absolute_uri(reverse("web:signed_in")),
         environ=server_lists.environ_of(plugin),
+        is_own=is_own,
     )
-    return render(request, "plugins/leave.html", {"page": _Leaving(plugin, begun)})
+    return render(request, "plugins/leave.html", {"page": _Leaving(plugin, begun, home, is_own=is_own)})
 
 
 @never_cache
 @require_GET
-@permission_required(listing.CHANGE, raise_exception=True)
 def come_back(request: http.Request) -> HttpResponse:
-    """Store the sign-in, and start listing the server's tools."""
-    responses.declare(request, reverse("web:plugins"), refusal=REFUSAL)
-    plugin = sign_ins.finish(responses.write(request), _person(request), CameBack(request.GET).read())
+    """Store the sign-in of the person who began it; one for all agents also starts listing the server's tools."""
+    home = reverse("web:plugins") if request.user.has_perm(listing.CHANGE) else reverse("web:account")
+    responses.declare(request, home, refusal=REFUSAL)
+    finished = sign_ins.finish(responses.write(request), _person(request), CameBack(request.GET).read())
+    plugin = finished.plugin
+    if finished.is_own:
+        text = f"Signed in at {titles.label('plugin', plugin)}. Calls of your clients use this account."
+        responses.keep_notice(request, notices.Notice(text=text))
+        return responses.see_other(request, reverse("web:account"))
     text = f"Signed in at {titles.label('plugin', plugin)}. New tools are unavailable until you approve them."
     responses.keep_notice(request, notices.Notice(text=text))
     home = reverse("web:plugin", args=[plugin])
@@ -82,6 +102,17 @@ def end(request: http.Request, plugin: str) -> HttpResponse:
     return responses.see_other(request, f"{home}?{listing.start_refresh(request, [plugin])}")
 
 
+@require_POST
+def end_own(request: http.Request, plugin: str) -> HttpResponse:
+    """Forget the person's own sign-in."""
+    responses.declare(request, reverse("web:account"), refusal="Not signed out")
+    was_signed_in = sign_ins.end(responses.write(request), plugin, request.user.pk)
+    label = titles.label("plugin", plugin)
+    text = f"Signed out at {label}." if was_signed_in else f"No changes: you are not signed in at {label}."
+    responses.keep_notice(request, notices.Notice(text=text))
+    return responses.see_other(request, reverse("web:account"))
+
+
 def is_shown(provider: plugin_overview.Provider) -> bool:
     """Return whether the page of a plugin says something of a sign-in."""
     settings = provider.connection
@@ -93,6 +124,8 @@ class Part(pieces.View):
 
     def __init__(self, user: rights.User, provider: plugin_overview.Provider) -> None:
         found = sign_ins.find(provider.plugin.name)
+        settings = provider.connection
+        self.is_for_each_person = settings is not None and settings.sign_in == "person"
         self.plugin = provider.plugin.name
         self.may_change = user.has_perm(listing.CHANGE)
         self.found = found
@@ -104,8 +137,8 @@ class Part(pieces.View):
 class _Leaving(pieces.Page):
     """Where a person is sent, and what they are asked for there."""
 
-    def __init__(self, plugin: str, begun: sign_ins.Begun) -> None:
-        self.plugin = plugin
+    def __init__(self, plugin: str, begun: sign_ins.Begun, back: str, *, is_own: bool) -> None:
+        self.back, self.is_own = back, is_own
         self.title = titles.label("plugin", plugin)
         self.url = begun.url
         self.host = texts.visible(urllib.parse.urlsplit(begun.url).netloc)
