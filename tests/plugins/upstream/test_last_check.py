@@ -33,7 +33,7 @@ def server_at(**options: Any) -> connection.Server:
 
 
 def test_a_request_that_is_sent_again_is_checked_again() -> None:
-    made = []
+    made: list[int] = []
 
     async def check() -> None:
         made.append(len(made))
