@@ -18,7 +18,7 @@ compile() {
 echo "==> Locking requirements/base.txt"
 compile requirements/base.txt "$@"
 echo "==> Locking requirements/dev.txt"
-compile requirements/dev.txt --extra dev --constraint requirements/base.txt "$@"
+compile requirements/dev.txt --extra dev --extra alerts --constraint requirements/base.txt "$@"
 
 # The extra alone, at the versions of dev.txt: scripts/sentence_model.sh installs it beside those packages.
 echo "==> Locking requirements/semantic.txt"
