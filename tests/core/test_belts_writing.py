@@ -185,6 +185,7 @@ EVERYTHING: dict[str, Any] = {
             "ends": "2031-05-04T14:00:00Z",
             "approvals": 2,
             "expires": 60,
+            "approvers": ["finance"],
         }
     ],
 }

@@ -135,7 +135,7 @@ def test_the_menu_shows_the_effect_of_each_state(operator: Client) -> None:
     calls.run("ada", "list_toolkits", {}, session="s1")
     for htmx in ({}, dashboard.HTMX):
         response = operator.get("/agents/ada/effect/issues/", headers=htmx)
-        (_, on), (_, off), (unset, _) = response.context["page"].lines
+        (_, on, _), (_, off, _), (unset, _, _) = response.context["page"].lines
         assert (on, off.tools) == (None, -2)
         html = dashboard.text(response)
         assert "current setting" in html

@@ -145,7 +145,7 @@ def test_why_returns_the_decision_and_the_trace_of_every_rule(stored: None) -> N
 
 def test_a_call_is_refused_immediately_after_its_tool_is_switched_off(stored: None) -> None:
     surfaces.ask("ada", session="s", request_id="r1")
-    assert calls.admit(RequestKey("ada", "s", "r1"), "tool3", {}) == admission.Admission(tool="tool3")
+    assert isinstance(calls.admit(RequestKey("ada", "s", "r1"), "tool3", {}), admission.Admission)
 
     with testing.switched("ada", "kit", False):
         refusal = calls.admit(RequestKey("ada", "s", "r1"), "tool3", {})
