@@ -20,7 +20,7 @@ from toolbelt.control.people import roles
 SETUP = writing.by("setup", via="command")
 # Staff with a role; ``own`` is a viewer who only operates ada.
 PEOPLE = ("nobody", "approver", "viewer", "own", "operator", "administrator", "superuser")
-VIEWERS, OPERATORS, ADMINISTRATORS = PEOPLE[2:], PEOPLE[4:], PEOPLE[5:]
+VIEWERS, OPERATORS, ADMINISTRATORS, SUPERUSERS = PEOPLE[2:], PEOPLE[4:], PEOPLE[5:], PEOPLE[6:]
 # Who may see, change, add and remove rows of each model.
 TABLE: Mapping[type[Any], tuple[tuple[str, ...], ...]] = {
     models.Agent: (VIEWERS, OPERATORS, ADMINISTRATORS, ADMINISTRATORS),
@@ -36,8 +36,8 @@ TABLE: Mapping[type[Any], tuple[tuple[str, ...], ...]] = {
     models.CallRecord: (VIEWERS, (), (), ()),
     models.AlertDelivery: (VIEWERS, (), (), ()),
     models.ApiToken: (ADMINISTRATORS, (), (), ()),
-    auth.User: (ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS),
-    auth.Group: (ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS, ADMINISTRATORS),
+    auth.User: (SUPERUSERS, SUPERUSERS, SUPERUSERS, SUPERUSERS),
+    auth.Group: (SUPERUSERS, SUPERUSERS, SUPERUSERS, SUPERUSERS),
 }
 
 

@@ -113,11 +113,11 @@ def demo(
 
 @pytest.fixture
 def olive_is_staff(demo: str) -> None:
-    """Make olive staff who manages users, because some pages are for them only."""
+    """Make olive staff who manages users and alerts, because some pages are for them only."""
     user = get_user_model().objects.get(username="olive")
     user.is_staff = True
     user.save()
-    names = ("view_user", "add_user", "change_user")
+    names = ("view_user", "add_user", "change_user", "view_alert", "test_alert")
     user.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
 
 

@@ -170,6 +170,15 @@ NO_PAGES = {
     "export_belt",
     "check_belt",
     "import_belt",
+    "clear_label",
+    "sign_in",
+    "sign_in_own",
+    "signed_in",
+    "sign_out",
+    "sign_out_own",
+    "test_alert",
+    "to_provider",
+    "provider_callback",
 }
 
 BELT = "agents: [{key: newcomer, tools_config: {tickets: true}}]"

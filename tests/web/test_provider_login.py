@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 import urllib.parse
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from django.apps import apps
 from django.contrib.auth import models as auth
 from django.test import Client
+from django.utils import timezone
 from joserfc import jwk
 
 from tests import identity_provider
@@ -270,6 +272,12 @@ def test_an_unverified_address_joins_no_account(provider: Provider, client: Clie
     assert auth.User.objects.get().username == "adams"
 
 
+def test_who_became_a_superuser_is_logged_in_by_password_only(provider: Provider, client: Client) -> None:
+    log_in(client)
+    auth.User.objects.filter(username="eve").update(is_superuser=True)
+    assert "superuser" in refused(log_in(Client()))
+
+
 def test_a_superuser_is_joined_by_no_address(provider: Provider, client: Client) -> None:
     auth.User.objects.create_superuser("root", "eve@example.com")
     provider.person["email_verified"] = True
@@ -347,7 +355,9 @@ def test_a_login_ends_within_a_day_and_with_the_setting(
     provider: Provider, client: Client, settings: Any
 ) -> None:
     log_in(client)
-    assert client.session.get_expiry_age() <= 12 * 3600
+    client.post("/account/density/", {"density": "compact"})
+    eleven_hours_later = timezone.now() + dt.timedelta(hours=11)
+    assert client.session.get_expiry_age(modification=eleven_hours_later) <= 3600
     settings.TOOLBELT_SIGN_IN_ISSUER = ""
     assert not is_logged_in(client)
 

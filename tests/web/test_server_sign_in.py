@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -140,6 +141,18 @@ def test_a_way_back_is_of_the_login_that_began_it(
     assert stored() is None
     assert plugin_manager.get("/signed-in/", back).status_code == 303
     assert stored() is not None
+
+
+def test_who_signs_in_for_themselves_does_not_change_the_connection(
+    belt: None, server: oauth_server.Running
+) -> None:
+    browser = fast_fixtures.logged_in(get_user_model().objects.create_superuser("eve"))
+    signed_in.add(server)
+    upstream_servers.replace_connection(signed_in.SHELL, "notes", {"url": server.url, "sign_in": "person"})
+    back = signed_in.consent(signed_in.begin(browser, address="/account/servers/{}/sign-in/"))
+    upstream_servers.replace_connection(signed_in.SHELL, "notes", {"url": server.url})
+    assert "Not signed in" in notice(browser, browser.get("/signed-in/", back))
+    assert "sign_in" not in json.loads(snapshots.catalog().plugins["notes"].upstream)
 
 
 def test_a_server_whose_address_was_changed_meanwhile_gets_no_tokens(

@@ -20,6 +20,7 @@ from toolbelt.admin import (  # noqa: F401 - they register themselves
     call_records,
     catalog,
     gate_rules,
+    people,
     tokens,
 )
 

@@ -8,7 +8,7 @@ import ninja
 import pydantic
 from django.http import HttpRequest
 
-from toolbelt.api import auth, names, schemas
+from toolbelt.api import auth, names, problems, schemas
 from toolbelt.control import proofs, undo
 from toolbelt.control.people import rights
 from toolbelt.core import errors
@@ -88,7 +88,7 @@ class ProofResult(ninja.Schema):
     rows: list[ProofRow]
 
 
-@router.post("/proofs", auth=auth.writing(), response=ProofResult)
+@router.post("/proofs", auth=auth.writing(), response={200: ProofResult, **problems.documented(404, 409)})
 def prove_change(request: HttpRequest, body: ProofRequest) -> Any:
     """Replay the recorded calls as if a change was made, and report which would go otherwise.
 

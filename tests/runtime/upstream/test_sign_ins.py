@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import os
@@ -23,7 +24,10 @@ from tests.runtime.connected import stopped as stopped
 from tests.store import conftest
 from toolbelt import models
 from toolbelt.control.servers import upstream_servers
-from toolbelt.runtime import calls, masking
+from toolbelt.core import admitting, connections
+from toolbelt.plugins.upstream import authorization
+from toolbelt.runtime import calls, masking, threads
+from toolbelt.runtime.upstream import sign_ins
 from toolbelt.store import listings, server_sign_ins, snapshots
 
 # Other threads, and other processes, read and renew tokens.
@@ -104,6 +108,54 @@ def test_workers_renew_a_token_once_for_each_expiry(serve: Serve, settings: Any)
     assert number >= 200
     assert 2 <= len(server.state.refreshes) <= expiries + 1
     assert all(after - before > 1.5 for before, after in _pairs(server.state.refreshes))
+
+
+def test_a_tool_that_is_taken_away_while_a_token_is_renewed_does_not_run(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(seconds=2)
+    answer("warm")
+    refresh, before = authorization.refresh, server.state.calls
+
+    async def renewed(grant: Any, **options: Any) -> Any:
+        new = await refresh(grant, **options)
+        await threads.run(connected.grant)
+        return new
+
+    monkeypatch.setattr(authorization, "refresh", renewed)
+    time.sleep(2.1)
+    assert isinstance(answer("late"), admitting.Refusal)
+    assert len(server.state.refreshes) == 1
+    assert server.state.calls == before
+
+
+def test_a_renewal_is_stored_although_who_waits_gives_up(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(seconds=2)
+    refresh, sealed = authorization.refresh, stored().sealed
+    plugin = snapshots.catalog().plugins["notes"]
+    settings = connections.read(plugin.upstream)
+    assert settings is not None
+    tokens = sign_ins.Tokens(plugin, settings)
+
+    async def slow(grant: Any, **options: Any) -> Any:
+        new = await refresh(grant, **options)
+        await asyncio.sleep(0.5)
+        return new
+
+    async def give_up() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await tokens.current()
+        while (await threads.run(stored)).sealed == sealed:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+    monkeypatch.setattr(authorization, "refresh", slow)
+    time.sleep(2.1)
+    asyncio.run(asyncio.wait_for(give_up(), 60))
+    assert len(server.state.refreshes) == 1
+    assert not stored().ended
 
 
 def _pairs(times: list[float]) -> list[tuple[float, float]]:

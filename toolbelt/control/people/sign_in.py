@@ -54,6 +54,9 @@ def admit(identity: Identity) -> Any:
             raise errors.Refused(
                 f"The account {user.get_username()} is deactivated here: ask an administrator of Toolbelt."
             )
+        if user.is_superuser:
+            # They may have become one after the provider's identity was joined.
+            raise errors.Refused(f"{user.get_username()} is a superuser, who logs in with a password.")
         if provider.gives_roles():
             roles.renew(write, user.get_username(), identity.roles)
     if provider.gives_roles() and not identity.roles:

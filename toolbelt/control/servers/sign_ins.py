@@ -26,6 +26,7 @@ from toolbelt.store import clock, databases, encryption, server_sign_ins, snapsh
 
 CHANGE = rights.permission("change", "plugin")
 _MAX_WORDS = 300
+_NOT_OWN = "No one signs in at {} for themselves: an operator decides that."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ def begin(
     encryption.check_is_possible()
     settings = _connection(name)
     if is_own and settings.sign_in != "person":
-        raise errors.Refused(f"No one signs in at {name} for themselves: an operator decides that.")
+        raise errors.Refused(_NOT_OWN.format(name))
     state = secrets.token_urlsafe(32)
     filled = opening.filled(settings, environ)
     databases.release()
@@ -226,8 +227,11 @@ def _connection(name: str) -> connections.Connection:
 
 def _check_unchanged(found: server_sign_ins.Begun) -> None:
     """Raise Refused if the server is another one by now, which must not get the tokens of the one before."""
-    if _connection(found.plugin).url != found.url:
+    settings = _connection(found.plugin)
+    if settings.url != found.url:
         raise errors.Refused(f"The address of {found.plugin} was changed meanwhile: begin the sign-in again.")
+    if found.is_own and settings.sign_in != "person":
+        raise errors.Refused(_NOT_OWN.format(found.plugin))
 
 
 def _store(write: writing.Write, found: server_sign_ins.Begun, grant: Any, person: int | None) -> None:

@@ -9,12 +9,15 @@ someone signs in.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import datetime as dt
 import functools
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import structlog
+from django import db
 
 from toolbelt import conf
 from toolbelt.core import catalog, connections, errors
@@ -50,6 +53,7 @@ class Tokens:
         self._token, self._seen = "", 0.0
         self._expires: dt.datetime | None = None
         self._lock = asyncio.Lock()
+        self._renewal: asyncio.Task[None] | None = None
 
     @property
     def _way_out(self) -> str:
@@ -92,7 +96,12 @@ class Tokens:
                 )
             lease = await threads.run(server_sign_ins.lease, found)
             if lease is not None:
-                await self._renew(found, lease, grant)
+                # In a task of its own, because who waits may give up, and what was renewed must be stored; in a context
+                # of its own, because the last check of a call is not for this request.
+                renewal = self._renew(found, lease, grant)
+                loop = asyncio.get_running_loop()
+                self._renewal = loop.create_task(renewal, context=contextvars.Context())
+                await asyncio.shield(self._renewal)
                 return
             if time.monotonic() > until:
                 raise live_connection.UnreachableError(
@@ -138,7 +147,10 @@ class Tokens:
             ) from error
         expires = authorization.expiry(renewed.token, clock.now())
         scopes = renewed.token.scope or found.scopes
-        await threads.run(server_sign_ins.renew, found, lease, renewed.model_dump_json(), scopes, expires)
+        store = functools.partial(
+            server_sign_ins.renew, found, lease, renewed.model_dump_json(), scopes, expires
+        )
+        await _stored(store, lease)
         self._keep(renewed.token.access_token, _early(clock.now(), expires))
 
     def _keep(self, token: str, expires: dt.datetime | None) -> None:
@@ -147,6 +159,17 @@ class Tokens:
             # Tokens that live for minutes would fill the memory.
             masking.discard(self._token)
         self._token, self._expires, self._seen = token, expires, time.monotonic()
+
+
+async def _stored(store: Callable[[], None], lease: dt.datetime) -> None:
+    """Store renewed tokens, until the lease ends: the authorization server takes the old ones no more."""
+    while True:
+        try:
+            return await threads.run(store)
+        except db.OperationalError:
+            if clock.now() >= lease:
+                raise
+            await asyncio.sleep(POLL_SECONDS)
 
 
 def _early(renewed: dt.datetime, expires: dt.datetime | None) -> dt.datetime | None:

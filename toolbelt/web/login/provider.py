@@ -7,6 +7,7 @@ checked as well. Only :mod:`toolbelt.web.login.views` imports this module, if th
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import hmac
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ from django.contrib import auth
 from django.http import HttpResponse
 from django.shortcuts import redirect, resolve_url
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from toolbelt import conf
@@ -42,7 +44,7 @@ _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 _REQUIRED = ("aud", "exp", "iat", "iss", "nonce", "sub")
 # How far the clocks of two machines may differ, in seconds.
 _LEEWAY = 60
-_FAILED = (OAuth2Error, requests.RequestException, KeyError)
+_FAILED = (OAuth2Error, requests.RequestException, KeyError, TypeError, AttributeError, ValueError)
 _log = structlog.get_logger(__name__)
 
 
@@ -65,6 +67,9 @@ class Questions(views.OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         """Return who logs in."""
         claims = self._verified(answer["response"].get("id_token", ""))
         if "email" not in claims or conf.SIGN_IN_GROUPS_CLAIM not in claims:
+            if "email" not in claims:
+                # Whether an address is verified is said of the address beside it.
+                claims.pop("email_verified", None)
             claims = {**self._asked(token.token, claims), **claims}
         login = self.get_provider().sociallogin_from_response(request, claims)
         login.claims = claims
@@ -143,7 +148,7 @@ class Adapter(adapter.DefaultSocialAccountAdapter):  # type: ignore[misc]
     def pre_social_login(self, request: http.Request, sociallogin: Any) -> NoReturn:
         """Log a person in, or say why not. The library's own ways to an account end here."""
         nonce = sociallogin.state.get("nonce") or ""
-        if not hmac.compare_digest(str(sociallogin.claims["nonce"]), nonce):
+        if not hmac.compare_digest(str(sociallogin.claims["nonce"]).encode(), nonce.encode()):
             raise OAuth2Error("The ID token is the answer to another login")
         try:
             user = sign_in.admit(_identity(sociallogin.account.uid, sociallogin.claims))
@@ -151,7 +156,8 @@ class Adapter(adapter.DefaultSocialAccountAdapter):  # type: ignore[misc]
             _log.warning("login_refused", reason=str(error))
             raise exceptions.ImmediateHttpResponse(refusals.show(request, str(error), 403)) from error
         auth.login(request, user, backend=BACKEND)
-        request.session.set_expiry(SESSION_SECONDS)
+        # A time: seconds would be counted anew from each change of the session.
+        request.session.set_expiry(timezone.now() + dt.timedelta(seconds=SESSION_SECONDS))
         raise exceptions.ImmediateHttpResponse(redirect(_next(request, sociallogin.state.get("next"))))
 
     def on_authentication_error(
