@@ -236,7 +236,9 @@ def keep(approval: Approval, at: datetime, time: timedelta) -> Approval:
     """
     if not timedelta(0) < time <= MAX_ALWAYS:
         raise errors.Refused(f"A call can be approved for {MAX_ALWAYS.days} days at most.")
-    if approval.needed > 1 or approval.state != "approved":
+    # Members of two groups, one each, are several people, too.
+    is_of_several = approval.needed > 1 or len(approval.approved_by) > 1
+    if is_of_several or approval.state != "approved":
         raise errors.Refused("Several people have to approve this call each time: approve it once.")
     if approval.edited:
         raise errors.Refused(

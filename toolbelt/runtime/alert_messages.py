@@ -65,5 +65,8 @@ def _by_apprise(address: str, plan: alerts.Plan, sent: Sequence[alerts.Alert]) -
     messenger = apprise.Apprise()
     if not messenger.add(address):
         return "Apprise does not understand its address"
-    is_received = messenger.notify(title=alerts.title(sent), body=alerts.text(plan, sent))
+    # As text: mail would be HTML, in which a name could be a link.
+    is_received = messenger.notify(
+        title=alerts.title(sent), body=alerts.text(plan, sent), body_format=apprise.NotifyFormat.TEXT
+    )
     return "" if is_received else "Apprise could not deliver it: its log says why"

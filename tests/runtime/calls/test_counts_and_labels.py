@@ -105,6 +105,23 @@ def test_each_road_to_a_tool_counts_once_and_labels_its_session(kb: Callable[...
     assert (made.outcome, made.rule) == ("quota-reached", "one")
 
 
+@pytest.mark.parametrize("effect", ["deny", "ask"])
+def test_a_label_that_comes_while_a_call_waits_counts_in_its_last_check(
+    kb: Callable[..., None], effect: str
+) -> None:
+    kb({**OUT, "effect": effect, "tools": ["kb__hold"]})
+    bring("private")
+    waiting = arrival.prepare(gates.CallGate(call("kb__hold", {}, IN_S), may_ask=True))
+    assert isinstance(waiting, gates.Admitted)
+    assert search(IN_S) == "ok"
+
+    async def check() -> None:
+        await calls.last_check(waiting)()
+
+    with pytest.raises(gates.DeniedError):
+        async_to_sync(check)()
+
+
 def test_a_question_whether_a_call_is_admitted_counts_nothing(kb: Callable[..., None]) -> None:
     kb(ONE_A_DAY)
     for _ in range(3):

@@ -243,8 +243,9 @@ def last_check(admitted: gates.Admitted) -> background.Check:
 
     async def ask() -> None:
         gate = admitted.gate
-        is_stored = gate.count_at_once() and admitted.approval is None
-        if not is_stored or not await gate.is_unchanged():
+        # Counted only if nothing is left to be decided: what is counted is not judged by its past again.
+        is_same = admitted.approval is None and await gate.is_unchanged()
+        if not (is_same and gate.count_at_once()):
             await gate.in_thread(gates.check_again, admitted)
 
     async def check() -> None:
