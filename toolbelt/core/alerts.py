@@ -25,7 +25,7 @@ EVENTS: Mapping[str, tuple[Severity, str]] = {
     "tools-to-review": ("info", "tools await review"),
     "findings": ("warning", "tools have findings"),
     "server-failed": ("critical", "a server or plugin has failed"),
-    "budget-passed": ("warning", "an agent is over its budget"),
+    "budget-passed": ("warning", "an agent exceeds its budget"),
     "configuration-drift": ("warning", "the configuration differs from the belt applied last"),
 }
 TEST = "test"

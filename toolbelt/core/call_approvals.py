@@ -69,7 +69,7 @@ class Approval:
 
     ``key`` is what people and models call it. ``preview`` are the call's arguments without secrets, and ``edited`` the
     arguments that an operator replaced. ``needed`` people have to approve it; ``approved_by`` are those who did.
-    ``wanted`` are the ``approvals`` that each rule needs, and of which ``groups`` (none: of whoever may decide).
+    ``wanted`` are the ``approvals`` that each rule needs, and of which ``groups`` (empty: all who may decide).
     ``asked_by`` is the operator whose token made the call; empty if an agent's did. ``note`` is what the model reads if
     it is rejected. ``always`` is until when the same call is approved automatically, in any session; ``always_of`` is
     the approval by which this one was. ``version`` counts what was done to it.

@@ -291,7 +291,7 @@ class GateRule:
     that lack one of ``without``; and to calls beyond the limit ``more_than``. ``reason`` is for the model.
     ``announce``: a refusal also names the rule. ``observed``: what the rule would do is recorded, and not done.
     ``ends``: from when on it has no effect. A rule that asks needs ``approvals`` by as many people, who are
-    in one of the groups ``approvers`` (none: whoever may decide), and waits ``expires`` seconds for them (0: as the
+    in one of the groups ``approvers`` (empty: all who may decide), and waits ``expires`` seconds for them (0: as the
     setting says).
     """
 

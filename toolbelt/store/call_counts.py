@@ -12,7 +12,7 @@ from django.db import models as orm
 from toolbelt import models
 from toolbelt.store import clock
 
-# How many counts whose time is over are deleted for each new one, so that nothing else has to.
+# How many expired counts are deleted for each new one, so that no other job has to.
 _DELETED_AT_ONCE = 50
 # How long they are kept, for processes whose clock is late.
 _KEPT = dt.timedelta(hours=1)

@@ -58,7 +58,7 @@ def _of(found: attention.Attention) -> Iterator[alerts.Alert]:
     for summary in found.agents:
         key = summary.agent.key
         if summary.inventory.spent.is_exceeded:
-            yield _alert("budget-passed", key, f"{key} is over its budget.", f"/agents/{quote(key)}/")
+            yield _alert("budget-passed", key, f"{key} exceeds its budget.", f"/agents/{quote(key)}/")
     if found.drift is not None and found.drift.differences:
         yield _alert("configuration-drift", "", found.drift.message, "/belt/")
 

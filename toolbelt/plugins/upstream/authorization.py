@@ -156,7 +156,7 @@ def expiry(token: models.OAuthToken, now: dt.datetime) -> dt.datetime | None:
 
 
 async def revoke(grant: Grant, *, may_be_private: bool, transport: Transport | None = None) -> None:
-    """Tell the authorization server that the tokens are no longer used (RFC 7009), if it can be told."""
+    """Revoke the tokens at the authorization server (RFC 7009), if it has an endpoint for that."""
     endpoint = grant.client.metadata.revocation_endpoint
     if endpoint is None:
         return

@@ -156,7 +156,7 @@ class Adapter(adapter.DefaultSocialAccountAdapter):  # type: ignore[misc]
             _log.warning("login_refused", reason=str(error))
             raise exceptions.ImmediateHttpResponse(refusals.show(request, str(error), 403)) from error
         auth.login(request, user, backend=BACKEND)
-        # A time: seconds would be counted anew from each change of the session.
+        # A fixed time: each change of the session would start a number of seconds again.
         request.session.set_expiry(timezone.now() + dt.timedelta(seconds=SESSION_SECONDS))
         raise exceptions.ImmediateHttpResponse(redirect(_next(request, sociallogin.state.get("next"))))
 
