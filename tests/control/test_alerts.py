@@ -227,6 +227,9 @@ def test_a_test_is_audited_and_an_unknown_destination_is_named(
         ("{name: a, webhook: 'https://x.example', secret: written-out}", "secret: a webhook is signed."),
         ("{name: a, slack: 'https://hooks.example/T0/B0'}", "slack: this address is a secret."),
         ("{name: a, slack: '${A}', events: [ghost]}", "there is no event 'ghost'"),
+        ("{name: a, slack: '${A}', events: 5}", "there is no event 5"),
+        ("{name: a, slack: '${A}', events: [[a]]}", "there is no event ['a']"),
+        ("{name: a, slack: '${A}', secret: 5}", "secret: write a variable"),
         ("{name: a, slack: '${A}', severity: loud}", "severity: write info"),
         ("{name: a, slack: '${A}', digest: hourly}", "digest: write none or daily"),
         ("{name: a, slack: '${A}', apprise: '${A}'}", "write one of webhook, slack and apprise"),
@@ -243,6 +246,12 @@ def test_a_file_that_cannot_be_used_is_explained_and_sends_nothing(
     plan = alerts.plan()
     assert plan.destinations == ()
     assert any(problem in each for each in plan.problems), plan.problems
+
+
+def test_an_address_that_is_none_is_a_problem_of_the_file() -> None:
+    destination = {"name": "a", "slack": "${A}"}
+    (problem,) = values.plan({"address": "http://[", "destinations": [destination]}).problems
+    assert problem.startswith("address: ")
 
 
 def test_without_a_file_nothing_is_looked_at(settings: Any, django_assert_num_queries: Any) -> None:

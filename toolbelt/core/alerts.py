@@ -93,7 +93,7 @@ def plan(document: Any) -> Plan:
         return Plan(problems=("The file is a mapping of address and destinations.",))
     address, listed = document.get("address"), document.get("destinations")
     problems = []
-    if not isinstance(address, str) or urlsplit(address).scheme not in ("http", "https"):
+    if not _is_web_address(address):
         problems.append(
             "address: write where people open the dashboard, such as https://toolbelt.example.com."
         )
@@ -106,6 +106,13 @@ def plan(document: Any) -> Plan:
     if problems:
         return Plan(problems=tuple(problems))
     return Plan(address=str(address).rstrip("/"), destinations=tuple(map(_destination, listed)))
+
+
+def _is_web_address(address: Any) -> bool:
+    try:
+        return isinstance(address, str) and urlsplit(address).scheme in ("http", "https")
+    except ValueError:
+        return False
 
 
 def _problems(entry: Any, names: Sequence[Any]) -> Iterator[str]:
@@ -128,8 +135,11 @@ def _problems(entry: Any, names: Sequence[Any]) -> Iterator[str]:
         not isinstance(entry.get("secret"), str) or variables.is_literal(entry["secret"])
     ):
         yield "secret: a webhook is signed. Put its secret in the environment, and write ${ALERTS_SECRET}."
-    for event in entry.get("events") or ():
-        if event not in EVENTS:
+    elif not isinstance(entry.get("secret", ""), str):
+        yield "secret: write a variable, such as ${ALERTS_SECRET}."
+    events = entry.get("events") or []
+    for event in events if isinstance(events, list) else [events]:
+        if not isinstance(event, str) or event not in EVENTS:
             yield f"events: there is no event {event!r}: there are {', '.join(EVENTS)}."
     if entry.get("severity", "info") not in SEVERITIES:
         yield f"severity: write {', '.join(SEVERITIES)}."
