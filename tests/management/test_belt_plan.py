@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import subprocess
@@ -12,10 +11,11 @@ from typing import Any
 
 import pytest
 import yaml
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from tests.control import sample_server
 from tests.control.conftest import BELT, operator, stored
+from tests.management import running
 from toolbelt.control.access import tools_config
 from toolbelt.control.catalog import entries
 from toolbelt.control.reports import queries
@@ -25,13 +25,9 @@ pytestmark = pytest.mark.usefixtures("stored")
 
 
 def belt(*words: str, exit_code: int = 0) -> str:
-    out, code = io.StringIO(), 0
-    try:
-        call_command("belt", *words, stdout=out, stderr=io.StringIO())
-    except SystemExit as ended:
-        code = int(ended.code or 0)
-    assert code == exit_code, out.getvalue()
-    return out.getvalue()
+    out, _, code = running.run("belt", *words)
+    assert code == exit_code, out
+    return out
 
 
 @pytest.fixture

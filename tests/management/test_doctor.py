@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import importlib.metadata
 import importlib.util
-import io
 import json
 import os
 import subprocess
@@ -23,6 +22,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from tests import breaking
+from tests.management import running
 from tests.runtime.connected import stopped as stopped
 from toolbelt import models
 from toolbelt.control import writing
@@ -42,12 +42,8 @@ KEY = "x7Jq2Lr9Vb4Nc6Zt1Wd8Ky3Hm5Gf0PsAeRuTiYoQlBnMvCxZkSdFgH"
 
 def doctor(*options: str) -> tuple[dict[str, str], int]:
     """Return the remedy of each finding by its code and message, and the exit code."""
-    output, code = io.StringIO(), 0
-    try:
-        call_command("doctor", "--json", *options, stdout=output)
-    except SystemExit as ended:
-        code = int(ended.code or 0)
-    document = json.loads(output.getvalue())
+    output, _, code = running.run("doctor", "--json", *options)
+    document = json.loads(output)
     assert document["ok"] is (code == 0)
     findings = document["findings"]
     assert all(finding["way_out"] for finding in findings)

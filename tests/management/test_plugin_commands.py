@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import io
 import json
 import os
 import subprocess
@@ -14,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
 from tests import factories
+from tests.management.running import run
 from tests.plugins import samples
 from toolbelt import models
 from toolbelt.control import writing
@@ -38,15 +38,6 @@ tool_plugins:
     config:
       api_key: "${MY_TOOL_API_KEY}"
 """
-
-
-def run(*args: str) -> tuple[str, str, int]:
-    out, err = io.StringIO(), io.StringIO()
-    try:
-        call_command(*args, stdout=out, stderr=err)
-    except SystemExit as end:
-        return out.getvalue(), err.getvalue(), int(end.code or 0)
-    return out.getvalue(), err.getvalue(), 0
 
 
 @pytest.fixture

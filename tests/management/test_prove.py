@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from tests.control.conftest import BELT, operator, stored
 from tests.factories import call as recorded
+from tests.management import running
 from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.core import tool_versions
@@ -22,13 +22,9 @@ pytestmark = pytest.mark.usefixtures("stored")
 
 
 def prove(*words: str, exit_code: int = 0) -> str:
-    out, code = io.StringIO(), 0
-    try:
-        call_command("prove", *words, stdout=out, stderr=io.StringIO())
-    except SystemExit as ended:
-        code = int(ended.code or 0)
-    assert code == exit_code, out.getvalue()
-    return out.getvalue()
+    out, _, code = running.run("prove", *words)
+    assert code == exit_code, out
+    return out
 
 
 @pytest.fixture
