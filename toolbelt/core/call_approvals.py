@@ -59,6 +59,7 @@ MAX_PREVIEW = 100_000
 MAX_NOTE = 500
 # How long a call can be approved again automatically.
 MAX_ALWAYS = timedelta(days=30)
+_SEVERAL = "Several people have to approve this call each time: approve it once."
 # The longest value, as JSON, that the model is told of an edited argument.
 MAX_NOTICED = 200
 
@@ -236,17 +237,19 @@ def keep(approval: Approval, at: datetime, time: timedelta) -> Approval:
     """
     if not timedelta(0) < time <= MAX_ALWAYS:
         raise errors.Refused(f"A call can be approved for {MAX_ALWAYS.days} days at most.")
-    # Members of two groups, one each, are several people, too.
-    is_of_several = approval.needed > 1 or len(approval.approved_by) > 1
-    if is_of_several or approval.state != "approved":
-        raise errors.Refused("Several people have to approve this call each time: approve it once.")
-    if approval.edited:
-        raise errors.Refused(
-            "Its arguments were edited, and the agent will call with others: approve it once."
-        )
-    if approval.hidden:
-        raise errors.Refused("Not all of its arguments are shown: approve it once.")
+    if refusal := no_keeping(approval) or ("" if approval.state == "approved" else _SEVERAL):
+        raise errors.Refused(refusal)
     return dataclasses.replace(approval, always=at + time)
+
+
+def no_keeping(approval: Approval) -> str:
+    """Return why an approval cannot hold for the same call again. Empty if it can."""
+    # Members of two groups, one each, are several people, too.
+    if approval.needed > 1 or len(approval.wanted) > 1:
+        return _SEVERAL
+    if approval.edited:
+        return "Its arguments were edited, and the agent will call with others: approve it once."
+    return "Not all of its arguments are shown: approve it once." if approval.hidden else ""
 
 
 def again(kept: Approval, request: Approval) -> Approval:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from toolbelt.control.agents import call_approvals
 from toolbelt.control.reports import usage
+from toolbelt.core import call_approvals as values
 from toolbelt.core import catalog, gate_rules
 from toolbelt.web.kit import call_outcomes, pieces, texts, words
 
@@ -132,8 +133,7 @@ class AskedCall(pieces.View):
         else:
             self.no_yes = no_help
         self.may_approve = is_pending and not self.refusal and not self.no_yes
-        is_of_several = approval.needed > 1 or len(approval.wanted) > 1
-        self.may_keep = self.may_approve and not (is_of_several or approval.edited or approval.hidden)
+        self.may_keep = self.may_approve and not values.no_keeping(approval)
         self.may_reject = is_pending and not self.refusal
         self.may_edit = self.may_approve and detail.is_editable
 
