@@ -21,7 +21,7 @@ from toolbelt.control.servers import approvals, client_plugins, decisions
 from toolbelt.core import admitting, belts, errors, facts, meta_tools, scenarios, surface
 from toolbelt.runtime import calls as gate
 from toolbelt.runtime import surfaces
-from toolbelt.runtime.calls import gates, own_tools
+from toolbelt.runtime.calls import gates, last_checks, own_tools
 from toolbelt.store import clock, snapshots
 from toolbelt.store import entries as rows
 
@@ -104,7 +104,7 @@ def _admitted(call: gate.Call) -> admitting.Admission | admitting.Refusal:
     if isinstance(admission, admitting.Refusal) or not (call_gate.is_due or admission.approval):
         return admission
     try:
-        gates.check_again(
+        last_checks.check_again(
             gates.Admitted(
                 gate=call_gate,
                 definition=snapshot.catalog.tools[admission.tool],
@@ -114,7 +114,7 @@ def _admitted(call: gate.Call) -> admitting.Admission | admitting.Refusal:
                 approval=admission.approval,
             )
         )
-    except gates.DeniedError as denied:
+    except last_checks.DeniedError as denied:
         return denied.refusal
     return admission
 

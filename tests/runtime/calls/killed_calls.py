@@ -37,7 +37,7 @@ def main(order: str, point: str) -> None:
     django.setup()
     from tests.runtime import sample_plugins
     from toolbelt.runtime import calls
-    from toolbelt.runtime.calls import asking, gates
+    from toolbelt.runtime.calls import asking, last_checks
     from toolbelt.store import call_approvals as rows
 
     async def search(self: Any, args: dict[str, Any]) -> Any:
@@ -53,7 +53,7 @@ def main(order: str, point: str) -> None:
         case "asked":
             rows.add = after(rows.add)
         case "approved":
-            gates.check_again = kill
+            last_checks.check_again = kill
         case "spending":
             asking.spend = after(asking.spend)
     calls.run("ada", "kb__search", {"query": order})

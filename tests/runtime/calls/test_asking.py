@@ -18,7 +18,7 @@ from toolbelt.control.catalog import blocking, entries
 from toolbelt.core import admitting, errors
 from toolbelt.core import call_approvals as values
 from toolbelt.runtime import calls
-from toolbelt.runtime.calls import admissions, asking, gates
+from toolbelt.runtime.calls import admissions, asking, gates, last_checks
 from toolbelt.runtime.calls.incoming import Call, Caller, RequestKey
 from toolbelt.runtime.records import recordings
 
@@ -349,17 +349,17 @@ def test_a_second_attempt_of_the_same_call_needs_no_second_approval_and_another_
     asked.call()
     asked.approve()
     one, other = admitted(), admitted()
-    gates.check_again(one)
+    last_checks.check_again(one)
     # Its server was not reached, or asks its user something.
-    gates.check_again(one)
-    with pytest.raises(gates.DeniedError) as denied:
-        gates.check_again(other)
+    last_checks.check_again(one)
+    with pytest.raises(last_checks.DeniedError) as denied:
+        last_checks.check_again(other)
     assert denied.value.refusal.code == "approval-pending"
     assert asked.states() == ["spent", "pending"]
     # What was changed meanwhile applies to the second attempt as well.
     entries.change(OPERATOR, "gate_rule", "over-500", {"approvals": 2})
-    with pytest.raises(gates.DeniedError):
-        gates.check_again(one)
+    with pytest.raises(last_checks.DeniedError):
+        last_checks.check_again(one)
 
 
 def test_an_approval_is_spent_in_the_check_before_the_tool_runs(

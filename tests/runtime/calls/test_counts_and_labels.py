@@ -22,7 +22,7 @@ from toolbelt.control.agents import session_changes
 from toolbelt.control.catalog import entries
 from toolbelt.core import admitting, errors
 from toolbelt.runtime import calls, counting
-from toolbelt.runtime.calls import admissions, arrival, gates, preflight
+from toolbelt.runtime.calls import admissions, arrival, gates, last_checks, preflight
 from toolbelt.runtime.calls.incoming import Call, Caller, RequestKey
 from toolbelt.runtime.surfaces import explain
 from toolbelt.store import agent_sessions, clock
@@ -118,7 +118,7 @@ def test_a_label_that_comes_while_a_call_waits_counts_in_its_last_check(
     async def check() -> None:
         await calls.last_check(waiting)()
 
-    with pytest.raises(gates.DeniedError):
+    with pytest.raises(last_checks.DeniedError):
         async_to_sync(check)()
 
 
@@ -149,8 +149,8 @@ def test_of_two_counts_of_a_call_none_is_taken_if_one_is_full_by_then(kb: Callab
     waiting = arrival.prepare(gates.CallGate(call("kb__search")))
     assert isinstance(waiting, gates.Admitted)
     assert search() == "ok"
-    with pytest.raises(gates.DeniedError) as denied:
-        gates.check_again(waiting)
+    with pytest.raises(last_checks.DeniedError) as denied:
+        last_checks.check_again(waiting)
     assert denied.value.refusal.code == "quota-reached"
     assert counted() == [("a", "ada", 1), ("b", "ada", 1)]
 
@@ -159,10 +159,10 @@ def test_a_call_that_is_tried_again_counts_once(kb: Callable[..., None]) -> None
     kb(ONE_A_DAY)
     waiting = arrival.prepare(gates.CallGate(call("kb__search")))
     assert isinstance(waiting, gates.Admitted)
-    gates.check_again(waiting)
+    last_checks.check_again(waiting)
     # Also if something else was changed meanwhile, so that it is judged again.
     entries.put(OPERATOR, "gate_rule", OUT)
-    gates.check_again(waiting)
+    last_checks.check_again(waiting)
     assert counted() == [("one", "ada", 1)]
 
 
@@ -311,8 +311,8 @@ def test_a_call_is_denied_by_a_label_that_another_call_brought_while_it_waited(
     waiting = arrival.prepare(gates.CallGate(call("kb__hold", {}, IN_S)))
     assert isinstance(waiting, gates.Admitted)
     assert search(IN_S) == "ok"
-    with pytest.raises(gates.DeniedError) as denied:
-        gates.check_again(waiting)
+    with pytest.raises(last_checks.DeniedError) as denied:
+        last_checks.check_again(waiting)
     assert denied.value.refusal.code == "denied-by-rule"
 
 

@@ -16,7 +16,7 @@ from toolbelt.control.config import belts
 from toolbelt.core import errors, sessions, tool_versions
 from toolbelt.core.rules import budgets
 from toolbelt.runtime import calls
-from toolbelt.runtime.calls import admissions, gates
+from toolbelt.runtime.calls import admissions, gates, last_checks
 from toolbelt.runtime.calls.incoming import Call, RequestKey
 from toolbelt.runtime.surfaces import snapshots
 
@@ -212,13 +212,13 @@ def test_the_digest_is_of_the_arguments_that_the_tool_gets(kb: None) -> None:
 def test_a_call_that_is_denied_while_it_waits_records_the_state_that_denied_it(
     kb: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_again = gates.check_again
+    check_again = last_checks.check_again
 
     def flip_first(admitted: gates.Admitted) -> None:
         switches.override(OPERATOR, "ada", "kb__search", False)
         check_again(admitted)
 
-    monkeypatch.setattr(gates, "check_again", flip_first)
+    monkeypatch.setattr(last_checks, "check_again", flip_first)
     before = belts.revision()
 
     made = call("kb__search", {"query": "x"})

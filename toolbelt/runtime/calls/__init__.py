@@ -27,6 +27,7 @@ from toolbelt.runtime.calls import (
     asking,
     gates,
     incoming,
+    last_checks,
     on_servers,
     preflight,
     watching,
@@ -246,7 +247,7 @@ def last_check(admitted: gates.Admitted) -> background.Check:
         # Counted only if nothing is left to be decided: what is counted is not judged by its past again.
         is_same = admitted.approval is None and await gate.is_unchanged()
         if not (is_same and gate.count_at_once()):
-            await gate.in_thread(gates.check_again, admitted)
+            await gate.in_thread(last_checks.check_again, admitted)
 
     async def check() -> None:
         if asyncio.get_running_loop() is loop:

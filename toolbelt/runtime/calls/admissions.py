@@ -28,7 +28,7 @@ from toolbelt.adapters.connection import protocol
 from toolbelt.core import admitting, catalog, declared_versions, errors, meta_tools, schema
 from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import secrets, surfaces
-from toolbelt.runtime.calls import approval_waits, asking, gates, incoming
+from toolbelt.runtime.calls import approval_waits, asking, gates, incoming, last_checks
 from toolbelt.runtime.records import call_metrics, learning, record_writer, recordings
 from toolbelt.runtime.surfaces import request_contexts, snapshots
 from toolbelt.store import call_records as records
@@ -317,10 +317,10 @@ def _admit(
             call_id=key,
         )
         try:
-            gates.check_again(admitted)
-        except gates.DeniedError as denied:
+            last_checks.check_again(admitted)
+        except last_checks.DeniedError as denied:
             admission = denied.refusal
-        except (gates.UnauthorizedError, gates.UncheckedError) as error:
+        except (last_checks.UnauthorizedError, last_checks.UncheckedError) as error:
             raise (error.__cause__ or error) from None
     if isinstance(admission, admitting.Refusal):
         recording.end(admission.code, error=recording.reason_text or admission.without_values())

@@ -13,7 +13,7 @@ from toolbelt import conf
 from toolbelt.core import admitting, call_approvals, catalog, connections, errors
 from toolbelt.plugins import contract, registry
 from toolbelt.runtime import environ, masking, plugins, secrets
-from toolbelt.runtime.calls import gates, on_servers
+from toolbelt.runtime.calls import gates, last_checks, on_servers
 from toolbelt.runtime.records import recordings
 
 _log = structlog.get_logger(__name__)
@@ -87,11 +87,11 @@ def record_failure(admitted: gates.Admitted, error: Exception) -> admitting.Refu
     recording = admitted.gate.recording
     tool = recording.tool
     match error:
-        case gates.DeniedError():
+        case last_checks.DeniedError():
             return refuse(recording, error.refusal, error.operator_reason)
-        case gates.UncheckedError():
+        case last_checks.UncheckedError():
             return refuse(recording, unchecked(), f"It could not be checked again: {error}")
-        case gates.UnauthorizedError(__cause__=Exception() as cause):
+        case last_checks.UnauthorizedError(__cause__=Exception() as cause):
             recording.end("tool-denied", error=f"The caller may no longer call: {cause}")
             raise cause
         case contract.ToolError():
@@ -108,7 +108,7 @@ def record_failure(admitted: gates.Admitted, error: Exception) -> admitting.Refu
             return refuse(recording, late, reason)
         case registry.TimedOutError():
             return refuse(recording, _late(admitted, admitted.gate.call.seconds))
-        case on_servers.Unreachable() if (denied := gates.blocked(admitted)) is not None:
+        case on_servers.Unreachable() if (denied := last_checks.blocked(admitted)) is not None:
             # A server that is blocked is disconnected, which its calls may notice first.
             return refuse(recording, denied.refusal, denied.operator_reason)
         case on_servers.TooManyError():

@@ -26,7 +26,7 @@ from toolbelt.core.rules import budgets
 from toolbelt.plugins import slots
 from toolbelt.plugins.upstream import client_features, questions
 from toolbelt.runtime import masking
-from toolbelt.runtime.calls import gates, incoming, log_levels
+from toolbelt.runtime.calls import gates, incoming, last_checks, log_levels
 from toolbelt.runtime.records import recordings
 from toolbelt.runtime.surfaces import snapshots
 from toolbelt.runtime.upstream import server_notifications
@@ -110,7 +110,7 @@ class Features:
         return self._admitted.gate.call.deadline + answer_seconds - now
 
     async def check_answers(self) -> None:
-        """Record the answers of a repeated call; raise gates.DeniedError if the server may not have them."""
+        """Record the answers of a repeated call; raise last_checks.DeniedError if the server may not have them."""
         answers = self.resumed.get("inputResponses") or {None: {"action": "none"}}
         for answer in answers.values():
             recording = self._recording({})
@@ -120,7 +120,7 @@ class Features:
                 refusal = admitting.Refusal(
                     code="tool-unavailable", message="The server may no longer ask you."
                 )
-                raise gates.DeniedError(refusal, f"{self._entry} is no longer granted.") from None
+                raise last_checks.DeniedError(refusal, f"{self._entry} is no longer granted.") from None
             await self._end(recording, "ok", f"The user's answer: {answer['action']}.")
 
     async def elicit(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -313,7 +313,7 @@ def _refusal(recording: recordings.Recording, admitted: gates.Admitted) -> admit
     except errors.ToolbeltError:
         return admitting.unknown(recording.tool)
     except db.Error as error:
-        raise gates.UncheckedError(str(error)) from error
+        raise last_checks.UncheckedError(str(error)) from error
     finally:
         databases.release()
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import structlog
 
 from toolbelt.runtime import feed
-from toolbelt.runtime.calls import gates
+from toolbelt.runtime.calls import gates, last_checks
 from toolbelt.store import holds
 
 _log = structlog.get_logger(__name__)
@@ -21,16 +21,16 @@ WATCH_AFTER = 0.2
 
 @contextlib.asynccontextmanager
 async def until_blocked(admitted: gates.Admitted) -> AsyncIterator[None]:
-    """Cancel the block and raise gates.DeniedError if the tool of its call is blocked for everyone.
+    """Cancel the block and raise last_checks.DeniedError if the tool of its call is blocked for everyone.
 
     Like asyncio.timeout this cancels the current task, which costs less than a task for each call.
     """
     loop, caller = asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task())
     before = caller.cancelling()
-    watching: list[asyncio.Task[gates.DeniedError]] = []
+    watching: list[asyncio.Task[last_checks.DeniedError]] = []
     is_stopped = is_over = False
 
-    def stop(watch: asyncio.Task[gates.DeniedError]) -> None:
+    def stop(watch: asyncio.Task[last_checks.DeniedError]) -> None:
         nonlocal is_stopped
         if not watch.cancelled() and not is_over:
             is_stopped = True
@@ -59,7 +59,7 @@ async def until_blocked(admitted: gates.Admitted) -> AsyncIterator[None]:
             await asyncio.wait(watching)
 
 
-async def _wait_until_blocked(admitted: gates.Admitted) -> gates.DeniedError:
+async def _wait_until_blocked(admitted: gates.Admitted) -> last_checks.DeniedError:
     """Return why the call has to end, as soon as an operator blocks its tool, plugin or a toolkit over it."""
     loop = asyncio.get_running_loop()
     async with feed.changes(admitted.gate.call.key.agent) as changes:
@@ -73,10 +73,10 @@ async def _wait_until_blocked(admitted: gates.Admitted) -> gates.DeniedError:
             return await _check_after_each(admitted, changes)
 
 
-async def _check_after_each(admitted: gates.Admitted, changes: feed.Following) -> gates.DeniedError:
+async def _check_after_each(admitted: gates.Admitted, changes: feed.Following) -> last_checks.DeniedError:
     while True:
         try:
-            denied = await admitted.gate.in_thread(gates.blocked, admitted)
+            denied = await admitted.gate.in_thread(last_checks.blocked, admitted)
         except Exception:
             # For example, the database cannot be read. The call is checked again after the next change.
             _log.exception("running call not checked", tool=admitted.tool)
