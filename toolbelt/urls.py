@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 
 from toolbelt.api import application, views
 from toolbelt.mcp import discovery, unavailable_page
@@ -12,6 +13,8 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", health.metrics, name="metrics"),
     path("favicon.ico", page_shell.icon, name="favicon"),
+    # The account page, which limits guesses at the current password, is the only one that changes it.
+    path("admin/password_change/", RedirectView.as_view(pattern_name="web:account")),
     path("admin/", admin.site.urls),
     path("api/v1/docs", views.page, name="api_docs"),
     path("api/v1/openapi.json", views.document, name="openapi"),

@@ -82,6 +82,16 @@ def test_an_invalid_password_change_is_reported_at_its_field(
     assert not re.findall(r'type="password"\s+value', response.content.decode())
 
 
+def test_the_admin_changes_passwords_on_this_page_alone(operator: Client, olive: auth.User) -> None:
+    olive.is_staff = True
+    olive.save()
+    typed = {"old_password": "correct horse", "new_password1": NEW, "new_password2": NEW}
+    response = operator.post("/admin/password_change/", typed)
+    assert (response.status_code, response["location"]) == (302, "/account/")
+    olive.refresh_from_db()
+    assert olive.check_password("correct horse")
+
+
 def test_repeated_wrong_current_passwords_lock_the_form(
     operator: Client, olive: auth.User, settings: Any
 ) -> None:
