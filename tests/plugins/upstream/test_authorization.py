@@ -19,12 +19,13 @@ ISSUER = "https://login.example"
 REDIRECT = "https://toolbelt.example/signed-in/"
 PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
 RESOURCE = {"resource": SERVER, "authorization_servers": [ISSUER], "scopes_supported": ["notes"]}
-METADATA = {
+METHODS = "code_challenge_methods_supported"
+METADATA: dict[str, Any] = {
     "issuer": ISSUER,
     "authorization_endpoint": f"{ISSUER}/authorize",
     "token_endpoint": f"{ISSUER}/token",
     "registration_endpoint": f"{ISSUER}/register",
-    "code_challenge_methods_supported": ["S256"],
+    METHODS: ["S256"],
 }
 RESOURCE_AT = "https://notes.example/.well-known/oauth-protected-resource/mcp"
 METADATA_AT = f"{ISSUER}/.well-known/oauth-authorization-server"
@@ -99,6 +100,21 @@ def test_the_person_is_sent_with_pkce_the_resource_and_the_scopes_of_the_server(
     assert (asked["client_id"], asked["state"], asked["redirect_uri"]) == ("registered", "s", REDIRECT)
     assert (asked["code_challenge_method"], asked["resource"], asked["scope"]) == ("S256", SERVER, "notes")
     assert begun.verifier not in begun.url
+
+
+def test_the_query_of_the_servers_address_is_not_told_to_the_authorization_server() -> None:
+    host = SERVER.removesuffix("/mcp")
+    at_host = {name: value.replace(ISSUER, host) for name, value in METADATA.items() if name != METHODS}
+    web = Web(
+        {
+            RESOURCE_AT: (404, {}),
+            f"{host}/.well-known/oauth-authorization-server": at_host,
+            f"{host}/register": (201, {"client_id": "registered"}),
+        }
+    )
+    begun = begin(web, url=f"{SERVER}?key=sesame")
+    assert asked_of(begun.url)["resource"] == SERVER
+    assert not any("sesame" in url for url in [begun.url, *web.asked] if not url.startswith(SERVER))
 
 
 def test_scopes_of_the_connection_are_asked_for_instead() -> None:

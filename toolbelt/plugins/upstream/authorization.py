@@ -192,7 +192,8 @@ async def _registered(
         )
     except (auth.OAuthFlowError, httpx2.HTTPError, OSError, ValueError) as error:
         raise FailedError(f"The sign-in did not begin: {_words(error)}") from error
-    context = _context(settings.url, redirect_uri)
+    # Its query may have a secret, and is no part of what the server is called.
+    context = _context(str(httpx2.URL(settings.url).copy_with(query=None)), redirect_uri)
     context.protected_resource_metadata = resource
     return Client(
         issuer=str(metadata.issuer),
