@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import json
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from tests import fast_fixtures, signed_in
 from tests.plugins.upstream import oauth_server
 from tests.web import dashboard
 from toolbelt import models
-from toolbelt.control.servers import upstream_servers
+from toolbelt.control.servers import sign_ins, upstream_servers
 from toolbelt.core import connections
 from toolbelt.core.imported import importing
 from toolbelt.runtime.upstream import server_lists
@@ -75,6 +76,23 @@ def test_the_person_sees_where_they_are_sent_and_what_is_asked_for(
     signed_in.add(server)
     page = plugin_manager.post("/plugins/notes/sign-in/").context["page"]
     assert (page.host, page.scopes) == (server.issuer.removeprefix("http://"), [oauth_server.SCOPE])
+    assert page.others == []
+
+
+def test_the_person_sees_which_other_addresses_get_the_answer(
+    plugin_manager: Client, belt: None, server: oauth_server.Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signed_in.add(server)
+    begin = sign_ins.begin
+
+    def mixed_up(*args: Any, **options: Any) -> sign_ins.Begun:
+        return dataclasses.replace(begin(*args, **options), url="https://bank.example/authorize")
+
+    monkeypatch.setattr(sign_ins, "begin", mixed_up)
+    answer = plugin_manager.post("/plugins/notes/sign-in/")
+    (other,) = answer.context["page"].others
+    assert other == server.issuer.removeprefix("http://")
+    assert other in dashboard.text(answer)
 
 
 def test_without_an_encryption_key_a_sign_in_is_refused_and_the_setting_named(

@@ -39,10 +39,13 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """Where a person is sent: ``url`` at the ``issuer``, who is asked for ``scopes``."""
+    """Where a person is sent: ``url`` at the ``issuer``, who is asked for ``scopes``. The ``token_endpoint`` gets what
+    they come back with.
+    """
 
     url: str
     issuer: str
+    token_endpoint: str
     scopes: str
 
 
@@ -110,7 +113,12 @@ def begin(
     server_sign_ins.begin(
         state, person.session, person.user, name, settings.url, begun.model_dump_json(), is_own=is_own
     )
-    return Begun(url=begun.url, issuer=begun.client.issuer, scopes=begun.client.scopes)
+    return Begun(
+        url=begun.url,
+        issuer=begun.client.issuer,
+        token_endpoint=str(begun.client.metadata.token_endpoint),
+        scopes=begun.client.scopes,
+    )
 
 
 def finish(write: writing.Write, person: Person, back: CameBack) -> Finished:
