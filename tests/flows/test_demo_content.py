@@ -12,6 +12,7 @@ from django.core.management import call_command
 
 from tests import demo_plugins, fast_fixtures
 from toolbelt.control import undo
+from toolbelt.control.agents import call_approvals
 from toolbelt.control.reports import attention, error_spikes, queries, usage
 from toolbelt.control.servers import approvals, client_plugins
 from toolbelt.core import errors
@@ -39,7 +40,8 @@ def demo(
 
 
 def test_the_declaration_of_the_help_desk_is_by_its_program_and_cannot_be_undone(demo: None) -> None:
-    declared = queries.changes(about="helpdesk__refund_order").entries[0]
+    changes = queries.changes(about="helpdesk__refund_order").entries
+    declared = next(change for change in changes if change.subject_kind == "tool")
     assert (declared.actor, declared.actor_kind, declared.asked_by) == (
         "helpdesk",
         "program",
@@ -102,9 +104,17 @@ def test_the_review_has_a_new_and_a_changed_declared_tool(demo: None) -> None:
     assert client_plugins.last_declared("helpdesk") is not None
 
 
+def test_calls_wait_for_a_person_who_has_decided_about_earlier_ones(demo: None) -> None:
+    waiting = {(group.tool, len(group.approvals)) for group in call_approvals.pending()}
+    assert waiting == {("helpdesk__refund_order", 1), ("github__merge_pull_request", 2)}
+    assert {decided.state for decided in call_approvals.settled()} == {"approved", "rejected"}
+    assert snapshots.catalog().gate_rules["tickets-without-a-project"].observed
+
+
 def test_more_activity_can_be_generated(demo: None) -> None:
     call_command("demo_activity", days=1, size=0, force=True, verbosity=0)
     assert len(approvals.review("helpdesk").to_review) == 2
+    assert sum(len(group.approvals) for group in call_approvals.pending()) == 3
 
 
 def test_todays_failed_calls_have_readable_reasons(demo: None) -> None:

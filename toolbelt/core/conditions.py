@@ -306,6 +306,10 @@ _WORDS: Mapping[str, str] = {
 }
 
 
+# A value with one of these is quoted in a list.
+_QUOTED = frozenset(" ,\"'[]{}")
+
+
 def _constraints(inner: Any) -> str:
     if not isinstance(inner, Mapping) or not inner:
         return "is given" if inner is not False else "is never right"
@@ -315,4 +319,6 @@ def _constraints(inner: Any) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, list) and not any(_QUOTED.intersection(_value(item)) for item in value):
+        return ", ".join(map(_value, value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

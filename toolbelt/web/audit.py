@@ -48,6 +48,7 @@ _FAMILIES = {
     "override.set": "Override set",
     "override.clear": "Override reset",
     "agent.equip": "Loadout changed",
+    "session.equip": "Loadout of a session changed",
 }
 
 

@@ -53,6 +53,7 @@ _ACTIONS = {
     "agent.operators": "changed the operators of",
     "connection.allow": "connected the client",
     "connection.revoke": "disconnected the client",
+    "session.equip": "changed the loadout of session",
     "sign_in.begin": "signed in at",
     "sign_in.end": "signed out at",
     "user.roles": "changed the roles of",
