@@ -186,6 +186,7 @@ SCENES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "bulk": ("/agents/runner/bulk/?q=git&set=tools-false", nothing),
     "plugins": ("/plugins/?show=waiting", nothing),
     "review": ("/review/", nothing),
+    "approvals": ("/review/approvals/", nothing),
     "plugin": ("/plugins/project_files/", nothing),
     "plugin-add": ("/plugins/add/", nothing),
     "plugin-import": ("/plugins/add/file/", import_servers),
