@@ -205,6 +205,13 @@ _ALTERNATIVES = {
     "override.end": "set the override again",
     "block.end": "block it again",
     "settings.change": "change the setting, and restart the servers",
+    "draft.save": "discard the draft",
+    "draft.discard": "make the change again",
+    "draft.end": "make the change again",
+    "draft.observe": "stop observing it",
+    "draft.schedule": "stop it on the draft's page",
+    "draft.extend": "stop observing it",
+    "draft.stop": "begin again on the draft's page",
 }
 # An operator retires and restores what no plugin lists.
 _OWN_RETIREMENT = frozenset({"tool.retire", "tool.restore"})
@@ -226,6 +233,8 @@ _UNDO: dict[str, _Undo] = {
     "token": _refuse,
     "alert": _refuse,
     "approval": _refuse,
+    "draft": _refuse,
+    "draft.end": _refuse,
     "user": _refuse,
     "user.create": _refuse,
     "agent.operators": _operators_set,

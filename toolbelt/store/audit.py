@@ -251,6 +251,11 @@ def changes_since(entry: int, subjects: Mapping[str, Collection[str]]) -> tuple[
     return _entries(models.AuditEntry.objects.filter(any_subject, pk__gt=entry).order_by("id"))
 
 
+def after(entry: int) -> tuple[Entry, ...]:
+    """Return everything after the entry with this id, oldest first."""
+    return _entries(models.AuditEntry.objects.filter(pk__gt=entry).order_by("id"))
+
+
 def newest_id() -> int:
     """Return the id of the newest entry; 0 if there is none."""
     return models.AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0

@@ -45,6 +45,7 @@ _FAMILIES = {
     "switch.end": "Switch ended",
     "override.end": "Override ended",
     "block.end": "Block ended",
+    "draft.end": "Draft ended",
     "override.set": "Override set",
     "override.clear": "Override reset",
     "agent.equip": "Loadout changed",
@@ -64,6 +65,7 @@ _KINDS = {
     "session": "Sessions",
     "approval": "Approvals",
     "alert": "Alerts",
+    "draft": "Drafts",
     "token": "Tokens",
     "user": "Users",
 }

@@ -37,6 +37,7 @@ naming = vocabulary.naming
 Row = comparing.Row
 History = history.History
 LoggedChange = history.Change
+switches = history.switches
 POSITION = history.POSITION
 check_entry = checking.entry
 address = checking.address

@@ -34,6 +34,12 @@ VERBS = {
     "approve": "approved",
     "reject": "rejected",
     "purge": "purged",
+    "save": "saved",
+    "discard": "discarded",
+    "observe": "began to observe",
+    "schedule": "scheduled",
+    "extend": "extended the observation of",
+    "stop": "stopped the trial of",
     "retire": "retired",
     "restore": "restored",
     "appear": "new at its source",
@@ -116,6 +122,13 @@ _IRREVERSIBLE = frozenset(
         "override.end",
         "block.end",
         "settings.change",
+        "draft.save",
+        "draft.discard",
+        "draft.end",
+        "draft.observe",
+        "draft.schedule",
+        "draft.extend",
+        "draft.stop",
     }
 )
 _DECISIONS = frozenset({"tool.approve", "tool.reject"})
@@ -154,11 +167,13 @@ def action_phrase(entry: queries.Entry) -> str:
 
 def subject(entry: queries.Entry) -> str:
     """Return the object of the change: the toolkit or tool of a flip, otherwise the entry itself; a connection by the
-    name of its client.
+    name of its client, and a draft by its title.
     """
     described = entry.after or entry.before
     if entry.subject_kind == "connection" and isinstance(described, Mapping):
         return texts.visible(str(described.get("client", "")))
+    if entry.subject_kind == "draft" and isinstance(described, Mapping):
+        return texts.visible(str(described.get("title", "")))
     return entry.key or entry.subject_key
 
 
@@ -314,6 +329,8 @@ def source(via: str) -> str:
 
 def _verb_phrase(entry: queries.Entry) -> str:
     family, _, operation = entry.action.partition(".")
+    if entry.action == "draft.end":
+        return "discarded the draft, whose time had come,"
     if operation == "end":
         return f"ended the {family} of"
     if family in _FLIPS:
