@@ -16,6 +16,8 @@ from django.utils import timezone
 from tests.api.conftest import SETUP, Asking, of_operator
 from toolbelt import models
 from toolbelt.api import application
+from toolbelt.control import drafts
+from toolbelt.control.access import switches
 from toolbelt.control.people import tokens
 from toolbelt.core import api_tokens
 
@@ -60,6 +62,7 @@ def address(path: str, agent: str = "ada") -> str:
         "loadout": "night",
         "plugin": "kb",
         "change": str(models.AuditEntry.objects.values_list("pk", flat=True).first()),
+        "draft": str(models.Draft.objects.values_list("pk", flat=True).first()),
     }
     return re.sub(r"{(\w+)}", lambda match: names.get(match[1], "1"), path)
 
@@ -130,6 +133,7 @@ def test_a_read_only_token_cannot_write(reader, subtests):
 
 def test_an_operator_without_permissions_cannot_write(stored, subtests):
     api_client = Asking(of_operator("sam"))
+    drafts.save(SETUP, lambda write: switches.flip(write, "ada", "reading", True))
     before = stored_configuration()
     for method, path, name in WRITES:
         with subtests.test(name):

@@ -48,7 +48,8 @@ REFUSED_THOUGH_VALID = {
         for kind in ("agent", "loadout", "plugin", "sub_app", "tool", "toolkit")
     },
     "import_belt": _DEPENDS_ON_OTHERS,
-    "prove_change": "either a belt or an undo is proved, and an entry is validated with all others",
+    "prove_change": "one of a belt, an undo and a draft is proved, and an entry is validated with all others",
+    "create_draft": "either a belt or an undo is saved, and an entry is validated with all others",
     "read_past_belt": "a moment is the number of a change, or a time in one of several forms",
     "issue_token": "a token belongs to one agent or one operator, and only an operator's token has a scope",
 }

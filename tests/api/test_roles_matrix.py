@@ -12,6 +12,7 @@ from django.db import transaction
 from tests.api.conftest import SETUP, Asking
 from tests.api.test_authorization import OPERATIONS, address
 from tests.web.test_roles_matrix import MAY, PEOPLE
+from toolbelt.control import drafts
 from toolbelt.control.access import switches
 from toolbelt.control.people import roles, tokens
 
@@ -59,6 +60,10 @@ TABLE: Mapping[str, str] = {
     "put_tools_config": "operators of this agent",
     "change_tools_config": "operators of this agent",
     "undo_change": "operators of this agent",
+    "create_draft": "administrators",
+    "apply_draft": "operators of this agent",
+    "discard_draft": "operators of this agent",
+    "read_draft": "viewers",
     "set_operators": "administrators",
     "import_belt": "administrators",
     **{f"{act}_{kind}": "administrators" for act in ("create", "remove") for kind in ("agent", "toolkit")},
@@ -95,7 +100,10 @@ READS = (
     "review_",
 )
 # The bodies of operations whose permissions depend on the body.
-BODIES: Mapping[str, Any] = {"import_belt": {"agents": [{"key": "new"}]}}
+BODIES: Mapping[str, Any] = {
+    "import_belt": {"agents": [{"key": "new"}]},
+    "create_draft": {"belt": {"agents": [{"key": "new"}]}},
+}
 
 
 def required_role(name: str) -> str:
@@ -118,6 +126,7 @@ def token(who: str) -> str:
 def test_each_role_has_the_permissions_in_the_table(who: str, stored: None) -> None:
     api_client = Asking(token(who))
     done = switches.flip(SETUP.replace(confirm=True), "ada", "reading", True)
+    drafts.save(SETUP, lambda write: switches.flip(write, "ada", "reading", None))
     actual, expected = {}, {}
     for method, path, name in OPERATIONS:
         body = BODIES.get(name, None if method in ("GET", "DELETE") else {})

@@ -15,7 +15,7 @@ from toolbelt.control.access import bulk, switches
 from toolbelt.control.agents import agents, copying
 from toolbelt.control.catalog import blocking, entries, ordering
 from toolbelt.control.config import belt_plans, belts
-from toolbelt.control.people import roles
+from toolbelt.control.people import rights, roles
 from toolbelt.control.servers import decisions
 from toolbelt.core import errors, tool_versions
 from toolbelt.store import audit, clock, snapshots
@@ -299,7 +299,7 @@ def test_whoever_may_make_the_change_may_apply_the_draft(stored: None, django_us
     assert [drafts.may_apply(nora, draft) for draft in (own, other, created)] == [True, False, False]
     operator = django_user_model.objects.get(username="olga")
     assert [drafts.may_apply(operator, draft) for draft in (own, other, created)] == [True, True, False]
-    assert drafts.permissions(created) == ["toolbelt.add_toolkit"]
+    assert rights.permissions_to_undo(drafts.reversals(created)[0]) == ["toolbelt.add_toolkit"]
 
 
 def test_the_proof_of_a_draft_is_that_of_its_change(stored: None) -> None:

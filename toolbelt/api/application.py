@@ -26,6 +26,7 @@ from toolbelt.api import (
     changes,
     client_calls,
     client_plugins,
+    drafts,
     entries,
     instructions,
     operators,
@@ -57,6 +58,7 @@ ROUTERS: tuple[ninja.Router, ...] = (
     belt.router,
     changes.router,
     proofs.router,
+    drafts.router,
     call_records.router,
     usage.router,
     alerts.router,
@@ -77,6 +79,7 @@ _PATH_PARAMETERS = {
     "approval": "The approval's id.",
     "call_id": "The id that the call was admitted with.",
     "change": "The change's id.",
+    "draft": "The draft's key.",
     "prefix": "The token's prefix.",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Annotated, Any
 
 import ninja
@@ -52,6 +53,7 @@ class ImportQuery(names.ConfirmQuery):
         bool, pydantic.Field(description="Only report what the import would do, without writing anything.")
     ] = False
     prove: names.Prove = None
+    draft: names.Draft = None
 
 
 class EntryDifference(ninja.Schema):
@@ -79,6 +81,10 @@ class ImportResult(ninja.Schema):
     past: Annotated[
         proof_results.ProofResult | None,
         pydantic.Field(description="For a dry run with `prove`, what the import would have done."),
+    ] = None
+    draft: Annotated[
+        uuid.UUID | None,
+        pydantic.Field(description="For a dry run with `draft`, the key of the saved draft."),
     ] = None
 
 
@@ -178,8 +184,14 @@ def import_belt(request: HttpRequest, query: ninja.Query[ImportQuery]) -> Any:
     auth.require_permissions(request, *rights.permissions_to_import(document))
     if query.dry_run:
         report = _result(belts.preview(auth.write(request), document))
-        return {"written": False, **report, "past": _past(request, document, query.prove)}
-    change_results.refuse_proof(query.prove)
+        past = _past(request, document, query.prove)
+        draft = change_results.save_draft(
+            auth.write(request, reason=query.reason),
+            lambda write: belts.import_(write, document),
+            query.draft,
+        )
+        return {"written": False, **report, "past": past, "draft": draft}
+    change_results.refuse_without_dry_run(query)
     revision = belts.revision()
     tags = [_tag(revision, form, decisions=decisions) for form in _FORMATS for decisions in (False, True)]
     with preconditions.checked(request, revision, *tags) as expected_revision:

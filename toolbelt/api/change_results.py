@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import ninja
 import pydantic
@@ -11,7 +12,7 @@ from django.http import HttpRequest
 
 from toolbelt.api import auth
 from toolbelt.api import proofs as proof_results
-from toolbelt.control import dry_runs, guards, proofs, writing
+from toolbelt.control import drafts, dry_runs, guards, proofs, writing
 from toolbelt.control.catalog import blocking
 from toolbelt.core import effects, errors
 
@@ -121,45 +122,66 @@ class ChangeResult(ninja.Schema):
         proof_results.ProofResult | None,
         pydantic.Field(description="For a dry run with `prove`, what the change would have done."),
     ] = None
+    draft: Annotated[
+        uuid.UUID | None,
+        pydantic.Field(description="For a dry run with `draft`, the key of the saved draft."),
+    ] = None
+
+
+class Trying(Protocol):
+    """What a request asks for beside the change itself.
+
+    ``dry_run``: only to try it, and then also to report what it would have done in the days of ``prove``, or to save it
+    as a draft with the title ``draft``.
+    """
+
+    dry_run: bool
+    prove: int | None
+    draft: str | None
 
 
 def make(
     request: HttpRequest,
     write: writing.Write,
     act: Callable[[writing.Write], writing.Change],
+    asked: Trying,
     *,
-    dry_run: bool,
-    prove: int | None = None,
     agent: str = "",
 ) -> tuple[writing.Change, dict[str, Any]]:
-    """Make a change, or only try it (``dry_run``); return it and its report. ``agent`` is the one that it changes.
-
-    With ``prove``, the report of a dry run also has what the change would have done in so many days.
-    """
-    if not dry_run:
-        refuse_proof(prove)
+    """Make a change, or only try it, as ``asked``; return it and its report. ``agent`` is the one that it changes."""
+    if not asked.dry_run:
+        refuse_without_dry_run(asked)
         change = act(write)
         return change, report(change)
     result = dry_runs.run(write, act, agent=agent)
     past, reasons = None, list(result.reasons)
-    if prove is not None:
+    if asked.prove is not None:
         # A proof tells of calls.
         auth.require_viewing(request, "call_record")
-        past = proofs.document(proofs.prove(lambda: act(write.replace(confirm=True)), days=prove))
+        past = proofs.document(proofs.prove(lambda: act(write.replace(confirm=True)), days=asked.prove))
         reasons += filter(None, [past["reason"]])
     return result.change, {
         **report(result.change),
         "dry_run": True,
         "reasons": reasons,
         "past": past,
+        "draft": save_draft(write, act, asked.draft),
     }
 
 
-def refuse_proof(days: int | None) -> None:
-    """Raise Invalid if a change that is made is to be proved."""
-    if days is not None:
-        message = "only a dry run is proved: add dry_run, or leave this out."
-        raise errors.Invalid([errors.Problem(path="prove", message=message)])
+def save_draft(
+    write: writing.Write, act: Callable[[writing.Write], object], title: str | None
+) -> uuid.UUID | None:
+    """Save a change as a draft with this title, and return its key; None if it is not to be saved."""
+    return drafts.save(write, act, title=title).key if title is not None else None
+
+
+def refuse_without_dry_run(asked: Trying) -> None:
+    """Raise Invalid if a change that is made is to be proved, or saved as a draft."""
+    for name, value in (("prove", asked.prove), ("draft", asked.draft)):
+        if value is not None:
+            message = "this is for a dry run: add dry_run, or leave this out."
+            raise errors.Invalid([errors.Problem(path=name, message=message)])
 
 
 def report(change: writing.Change) -> dict[str, Any]:

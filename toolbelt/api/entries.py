@@ -51,6 +51,7 @@ class EntryUpdate(schemas.Body):
     confirm: names.Confirm = False
     dry_run: names.DryRun = False
     prove: names.Prove = None
+    draft: names.Draft = None
 
 
 def _router(kind: belts.KindName) -> ninja.Router:
@@ -126,8 +127,7 @@ def _router(kind: belts.KindName) -> ninja.Router:
                 request,
                 auth.write(request, reason=body.reason, confirm=body.confirm),
                 act,
-                dry_run=body.dry_run,
-                prove=body.prove,
+                body,
                 agent=name if kind == "agent" else "",
             )
         if not body.dry_run:

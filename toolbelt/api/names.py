@@ -75,6 +75,16 @@ Prove = Annotated[
     ),
 ]
 
+Draft = Annotated[
+    str | None,
+    pydantic.Field(
+        min_length=1,
+        max_length=200,
+        pattern=_STORABLE,
+        description="For a dry run: also save the change as a draft with this title. The answer has its key.",
+    ),
+]
+
 
 class ReasonQuery(schemas.Query):
     """The reason of a change whose body has no field for it."""
@@ -93,3 +103,4 @@ class DryRunQuery(ConfirmQuery):
 
     dry_run: Annotated[BooleanInAddress, _DRY_RUN] = False
     prove: Prove = None
+    draft: Draft = None

@@ -9,7 +9,7 @@ import pydantic
 from django.http import HttpRequest
 
 from toolbelt.api import auth, names, problems, schemas
-from toolbelt.control import proofs, undo
+from toolbelt.control import drafts, proofs, undo
 from toolbelt.control.people import rights
 from toolbelt.core import errors
 
@@ -17,7 +17,7 @@ router = ninja.Router(tags=["changes"])
 
 
 class ProofRequest(schemas.Body):
-    """The change to prove: either a belt, or the undo of a change."""
+    """The change to prove: a belt, the undo of a change, or a draft."""
 
     belt: Annotated[
         dict[str, Any] | None, pydantic.Field(description="The entries that would be created and changed.")
@@ -27,6 +27,9 @@ class ProofRequest(schemas.Body):
         pydantic.Field(
             ge=1, le=2**63 - 1, description="The id of a change, which would be undone with its batch."
         ),
+    ] = None
+    draft: Annotated[
+        names.Name | None, pydantic.Field(description="The key of a draft, which would be applied.")
     ] = None
     days: names.Days = proofs.DAYS
 
@@ -97,8 +100,11 @@ def prove_change(request: HttpRequest, body: ProofRequest) -> Any:
     # A proof tells of calls.
     auth.require_viewing(request, "call_record")
     write = auth.write(request, confirm=True)
-    if (body.belt is None) is (body.undo is None):
-        raise errors.Invalid.of("Name either a belt or the change to undo.")
+    if [body.belt, body.undo, body.draft].count(None) != 2:
+        raise errors.Invalid.of("Name one of these: a belt, the change to undo, or a draft.")
+    if body.draft is not None:
+        auth.require_undo_permissions(request, drafts.reversals(drafts.find(body.draft)))
+        return proofs.document(drafts.prove(write, body.draft, days=body.days))
     if body.belt is not None:
         auth.require_permissions(request, *rights.permissions_to_import(body.belt))
         return proofs.document(proofs.of_belt(write, body.belt, days=body.days))

@@ -60,6 +60,7 @@ class SwitchUpdate(schemas.Body):
     confirm: names.Confirm = False
     dry_run: names.DryRun = False
     prove: names.Prove = None
+    draft: names.Draft = None
 
 
 class ClearQuery(names.DryRunQuery):
@@ -114,7 +115,7 @@ def _flip(
     def act(write: writing.Write) -> writing.Change:
         return flip(write, agent, key, body.on, ends=grants.parse_time(body.ends), was=was)
 
-    return change_results.make(request, write, act, dry_run=body.dry_run, prove=body.prove, agent=agent)[1]
+    return change_results.make(request, write, act, body, agent=agent)[1]
 
 
 def _clear(
@@ -126,4 +127,4 @@ def _clear(
     def act(write: writing.Write) -> writing.Change:
         return flip(write, agent, key, None, was=was)
 
-    return change_results.make(request, write, act, dry_run=query.dry_run, prove=query.prove, agent=agent)[1]
+    return change_results.make(request, write, act, query, agent=agent)[1]

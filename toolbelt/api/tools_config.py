@@ -111,9 +111,7 @@ def _response(
     act: Callable[[writing.Write], writing.Change],
 ) -> dict[str, Any]:
     write = auth.write(request, reason=query.reason, confirm=query.confirm)
-    change, report = change_results.make(
-        request, write, act, dry_run=query.dry_run, prove=query.prove, agent=agent
-    )
+    change, report = change_results.make(request, write, act, query, agent=agent)
     if not query.dry_run:
         response["ETag"] = preconditions.tag(change.result)
     return report

@@ -113,16 +113,14 @@ def describe(changes: Iterable[audit.Entry]) -> str:
     return texts.cut(_describe_change(changes[0]), MAX_TITLE - len(more)) + more
 
 
+def reversals(draft: Draft) -> list[audit.Entry]:
+    """Return the changes that would undo those of a draft: whoever may make them may apply it."""
+    return [_reverse(change) for change in draft.changes]
+
+
 def may_apply(user: rights.User, draft: Draft) -> bool:
     """Return whether the user may make the change of a draft: whoever may make it directly."""
-    check = rights.undo_check(user)
-    return all(check(_reverse(change)) for change in draft.changes)
-
-
-def permissions(draft: Draft) -> list[str]:
-    """Return the permissions that the change of a draft requires."""
-    needed = (right for change in draft.changes for right in rights.permissions_to_undo(_reverse(change)))
-    return [*dict.fromkeys(needed)]
+    return all(map(rights.undo_check(user), reversals(draft)))
 
 
 def prove(write: writing.Write, key: uuid.UUID | str, *, days: int = proofs.DAYS) -> proofs.Proof:

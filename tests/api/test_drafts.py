@@ -1,0 +1,143 @@
+"""Tests that the API saves any dry run as a draft, and applies it for those who may make the change."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import SETUP, Asking, of_operator
+from toolbelt import models
+from toolbelt.control import drafts
+from toolbelt.control.access import switches
+from toolbelt.control.config import belts
+
+SAVED = {"on": False, "dry_run": True, "draft": "Less for Bob"}
+
+
+def save(agent: str = "bob") -> uuid.UUID:
+    return drafts.save(SETUP, lambda write: switches.flip(write, agent, "reading", False)).key
+
+
+def switch_of_bob() -> Any:
+    return belts.export()["agents"][1].get("tools_config", {}).get("reading")
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "body"),
+    [
+        ("PUT", "/agents/bob/switches/reading", SAVED),
+        ("PUT", "/agents/bob/overrides/kb__find", SAVED),
+        ("DELETE", "/agents/bob/switches/reading?dry_run=true&draft=x", None),
+        ("PATCH", "/agents/bob/tools-config?dry_run=true&draft=x", {"reading": False}),
+        ("PUT", "/agents/bob/tools-config?dry_run=true&draft=x", {}),
+        ("PATCH", "/tools/kb__find", {"changes": {"blocked": True}, "dry_run": True, "draft": "x"}),
+        ("PATCH", "/agents/bob", {"changes": {"archived": True}, "dry_run": True, "draft": "x"}),
+        ("PUT", "/belt?dry_run=1&draft=x", {"agents": [{"key": "bob"}]}),
+    ],
+)
+def test_every_dry_run_can_be_saved_and_applied(olga: Asking, method: str, address: str, body: Any) -> None:
+    revision = belts.revision()
+    answer = olga.send(method, address, body)
+
+    assert answer.status_code == 200, answer.json()
+    assert belts.revision() == revision
+    key = answer.json()["draft"]
+    assert olga.get(f"/drafts/{key}").json()["changes"]
+    applied = olga.post(f"/drafts/{key}/apply", {"confirm": True})
+    assert applied.status_code == 200, applied.json()
+    assert belts.revision() > revision
+    assert models.AuditEntry.objects.get(pk=applied.json()["change"]).batch == uuid.UUID(key)
+
+
+def test_a_belt_and_an_undo_are_saved(olga: Asking) -> None:
+    change = switches.flip(SETUP.replace(confirm=True), "bob", "reading", False)
+    for body in ({"belt": {"agents": [{"key": "new"}]}}, {"undo": change.entry}):
+        answer = olga.post("/drafts", {**body, "title": "Later", "ends": "2099-01-01T00:00:00Z"})
+        assert answer.status_code == 422
+        answer = olga.post("/drafts", {**body, "title": "Later", "reason": "Asked for"})
+        assert answer.status_code == 201, answer.json()
+        assert (answer.json()["title"], answer.json()["reason"]) == ("Later", "Asked for")
+
+    listed = olga.get("/drafts").json()
+    assert [draft["changes"][0]["action"] for draft in listed["items"]] == ["switch.set", "agent.create"]
+    [flip] = listed["items"][0]["changes"]
+    assert (flip["name"], flip["key"], flip["before"], flip["after"]) == ("bob", "reading", False, True)
+
+
+def test_a_draft_is_not_applied_over_a_later_change(olga: Asking) -> None:
+    key = save()
+    switches.flip(SETUP.replace(confirm=True), "bob", "reading", None)
+
+    answer = olga.post(f"/drafts/{key}/apply", {"confirm": True})
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "stale")
+    assert switch_of_bob() is None
+
+
+def test_a_draft_is_proved(olga: Asking) -> None:
+    key = save()
+
+    answer = olga.post("/proofs", {"draft": str(key)})
+
+    assert (answer.status_code, answer.json()["calls"]) == (200, 0)
+    assert olga.post("/proofs", {"draft": str(key), "undo": 1}).status_code == 422
+    assert olga.post("/proofs", {"draft": str(uuid.uuid4())}).status_code == 404
+
+
+def test_a_draft_is_discarded(olga: Asking) -> None:
+    key = save()
+
+    assert olga.delete(f"/drafts/{key}").status_code == 204
+    assert olga.get(f"/drafts/{key}").status_code == 404
+    assert olga.get("/drafts/nothing").status_code == 404
+
+
+def test_what_is_saved_needs_the_permission_to_make_it(stored: None) -> None:
+    viewer = Asking(of_operator("vera", "view_draft"))
+    flipper = Asking(of_operator("flip", "change_agent"))
+    key = save()
+
+    assert viewer.put("/agents/bob/switches/reading", SAVED).status_code == 403
+    assert viewer.post("/drafts", {"belt": {"agents": [{"key": "new"}]}}).status_code == 403
+    assert viewer.get(f"/drafts/{key}").status_code == 200
+    assert viewer.post(f"/drafts/{key}/apply", {"confirm": True}).status_code == 403
+    assert viewer.delete(f"/drafts/{key}").status_code == 403
+    # Without the permission to view drafts, there are one's own.
+    assert flipper.get("/drafts").json()["total"] == 0
+    own = flipper.put("/agents/bob/switches/reading", SAVED).json()["draft"]
+    assert [draft["key"] for draft in flipper.get("/drafts").json()["items"]] == [own]
+    assert flipper.post(f"/drafts/{key}/apply", {"confirm": True}).status_code == 200
+
+
+def test_a_token_that_may_only_read_saves_and_applies_nothing(stored: None) -> None:
+    reader = Asking(of_operator("ruth", "change_agent", scope="read"))
+    key = save()
+
+    assert reader.put("/agents/bob/switches/reading", SAVED).status_code == 403
+    assert reader.post(f"/drafts/{key}/apply", {"confirm": True}).status_code == 403
+
+
+def test_an_agent_saves_applies_and_sees_no_draft(bob: Asking, anonymous: Asking) -> None:
+    key = save()
+    for method, address, body in (
+        ("PUT", "/agents/bob/switches/reading", SAVED),
+        ("POST", "/drafts", {"belt": {"agents": [{"key": "bob"}]}}),
+        ("GET", "/drafts", None),
+        ("GET", f"/drafts/{key}", None),
+        ("POST", f"/drafts/{key}/apply", {"confirm": True}),
+        ("DELETE", f"/drafts/{key}", None),
+    ):
+        assert bob.send(method, address, body).status_code == 403
+        assert anonymous.send(method, address, body).status_code == 401
+
+    assert switch_of_bob() is True
+    assert models.Draft.objects.count() == 1
+
+
+def test_a_change_that_is_made_is_not_saved_instead(olga: Asking) -> None:
+    answer = olga.put("/agents/bob/switches/reading", {"on": False, "draft": "x"})
+
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "draft")
+    assert switch_of_bob() is True

@@ -1,0 +1,171 @@
+"""Drafts: changes that are kept instead of made, and applied as they were seen."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import ninja
+import pydantic
+from django.http import HttpRequest
+
+from toolbelt.api import auth, change_results, names, paging, problems, schemas
+from toolbelt.control import drafts, undo, writing
+from toolbelt.control.config import belt_plans
+from toolbelt.control.people import rights
+from toolbelt.control.reports import audit_serializer
+from toolbelt.core import errors
+
+router = ninja.Router(tags=["drafts"])
+
+
+class DraftRequest(schemas.Body):
+    """The change to keep: either a belt, or the undo of a change."""
+
+    belt: Annotated[
+        dict[str, Any] | None, pydantic.Field(description="The entries that would be created and changed.")
+    ] = None
+    undo: Annotated[
+        int | None,
+        pydantic.Field(
+            ge=1, le=2**63 - 1, description="The id of a change, which would be undone with its batch."
+        ),
+    ] = None
+    title: Annotated[names.Text, pydantic.Field(description="What it changes. Empty: Toolbelt says it.")] = ""
+    ends: Annotated[
+        names.Timestamp | None,
+        pydantic.Field(description=f"When it is discarded: in {drafts.KEPT.days} days, if this is missing."),
+    ] = None
+    reason: names.Reason = ""
+
+
+class DraftChange(ninja.Schema):
+    """A change of a draft, as the audit log would record it."""
+
+    action: str
+    kind: Annotated[str, pydantic.Field(description="The kind of the object that is changed.")]
+    name: Annotated[str, pydantic.Field(description="The name of the object that is changed.")]
+    key: Annotated[str, pydantic.Field(description="For a switch or an override, its toolkit or tool.")]
+    before: Any
+    after: Any
+
+
+class Draft(ninja.Schema):
+    """A change that is kept."""
+
+    key: uuid.UUID
+    title: str
+    author: str
+    reason: str
+    at: dt.datetime
+    ends: Annotated[dt.datetime, pydantic.Field(description="When it is discarded.")]
+    revision: Annotated[
+        int, pydantic.Field(description="The revision of the configuration that its author saw.")
+    ]
+    applied: Annotated[dt.datetime | None, pydantic.Field(description="When it was applied.")]
+    applied_by: str
+    changes: list[DraftChange]
+
+
+class Apply(schemas.Body):
+    """The reason and the confirmation of applying a draft."""
+
+    reason: names.Reason = ""
+    confirm: names.Confirm = False
+
+
+@router.get("/drafts", auth=auth.reading(), response=paging.list_of(Draft))
+def list_drafts(request: HttpRequest, query: ninja.Query[paging.PageQuery]) -> Any:
+    """List drafts, newest first: all of them with the permission to view drafts, else your own."""
+    visible = drafts.listed("" if _may_view_all(request) else auth.bearer(request).name)
+    return paging.slice_page(request, query, [_document(request, draft) for draft in visible])
+
+
+@router.post(
+    "/drafts",
+    auth=auth.writing(),
+    response={201: Draft, **problems.documented(404, 409)},
+)
+def create_draft(request: HttpRequest, body: DraftRequest) -> Any:
+    """Save a change as a draft, and make nothing of it. Every dry run can be saved as well, with `draft`.
+
+    Requires the permission to make the change.
+    """
+    write = auth.write(request, reason=body.reason)
+    if (body.belt is None) is (body.undo is None):
+        raise errors.Invalid.of("Name either a belt or the change to undo.")
+    act: Callable[[writing.Write], object]
+    if body.belt is not None:
+        document = body.belt
+        auth.require_permissions(request, *rights.permissions_to_import(document))
+
+        def act(write: writing.Write) -> object:
+            return belt_plans.apply(write, document)
+    else:
+        number = body.undo or 0
+        auth.require_undo_permissions(request, undo.batch_of(number))
+
+        def act(write: writing.Write) -> object:
+            return undo.undo_batch(write, number)
+
+    return ninja.Status(201, _document(request, drafts.save(write, act, title=body.title, ends=body.ends)))
+
+
+@router.get("/drafts/{draft}", auth=auth.reading(), response=Draft)
+def read_draft(request: HttpRequest, draft: names.Name) -> Any:
+    """Retrieve a draft."""
+    return _document(request, _find(request, draft))
+
+
+@router.post(
+    "/drafts/{draft}/apply",
+    auth=auth.writing(),
+    response={200: change_results.ChangeResult, **problems.documented(404, 409)},
+)
+def apply_draft(request: HttpRequest, draft: names.Name, body: Apply) -> Any:
+    """Make the change of a draft, exactly as it was seen. Undoing it undoes all of it: its batch is the draft's key.
+
+    Requires the permission to make the change. Returns 409 `stale` if anything that it changes is not as it was, and
+    `refused` if it was applied.
+    """
+    found = _find(request, draft)
+    auth.require_undo_permissions(request, drafts.reversals(found))
+    write = auth.write(request, reason=body.reason, confirm=body.confirm)
+    return change_results.report(drafts.apply(write, found.key))
+
+
+@router.delete("/drafts/{draft}", auth=auth.writing(), response={204: None, **problems.documented(404)})
+def discard_draft(request: HttpRequest, draft: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:
+    """Discard a draft. Requires the permission to make its change, unless it is yours."""
+    found = _find(request, draft)
+    if found.author != auth.bearer(request).name:
+        auth.require_undo_permissions(request, drafts.reversals(found))
+    drafts.discard(auth.write(request, reason=query.reason), found.key)
+    return ninja.Status(204, None)
+
+
+def _find(request: HttpRequest, key: str) -> drafts.Draft:
+    """Return a draft that the sender may see; raise errors.NotFound, as for one that does not exist."""
+    draft = drafts.find(key)
+    if draft.author != auth.bearer(request).name and not _may_view_all(request):
+        # Whoever may make the change may see it.
+        auth.require_undo_permissions(request, drafts.reversals(draft))
+    return draft
+
+
+def _may_view_all(request: HttpRequest) -> bool:
+    return bool(auth.readable_kinds(request, ["draft"]))
+
+
+def _document(request: HttpRequest, draft: drafts.Draft) -> dict[str, Any]:
+    readable = auth.readable_kinds(request, {change.subject_kind for change in draft.changes})
+    changes = [
+        audit_serializer.serialize(change, is_open=change.subject_kind in readable)
+        for change in draft.changes
+    ]
+    names_of_draft = ("key", "title", "author", "reason", "at", "ends", "revision", "applied", "applied_by")
+    return {name: getattr(draft, name) for name in names_of_draft} | {
+        "changes": [{name: change[name] for name in DraftChange.model_fields} for change in changes]
+    }
