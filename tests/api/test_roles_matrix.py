@@ -20,6 +20,7 @@ from toolbelt.control.people import roles, tokens
 TABLE: Mapping[str, str] = {
     "list_calls": "viewers",
     "prove_change": "viewers",
+    "propose_belt": "administrators",
     "list_usage_of_agents": "viewers",
     "list_usage_of_tools": "viewers",
     "export_belt": "viewers",

@@ -85,6 +85,7 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "tool": ("/tools/git__git_status/",),
     "calls": ("/calls/", "/calls/?view=log&agent=runner", "/calls/?view=unused"),
     "call": ("/calls/1/",),
+    "propose": ("/calls/proposal/?agent=omni", "/calls/proposal/?agent=omni&keep=*x"),
     "audit_log": ("/audit/",),
     "compare": ("/compare/", "/compare/?a=kiosk&b=runner", "/compare/?a=loadout:minimal&b=kiosk&show=all"),
     "import_export": ("/belt/",),

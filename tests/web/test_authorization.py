@@ -216,6 +216,7 @@ PAGES = [
     "/tools/",
     "/tools/github__merge/",
     "/calls/",
+    "/calls/proposal/",
     "/audit/",
     "/compare/?a=ada&b=bob",
     "/belt/",

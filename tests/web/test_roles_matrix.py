@@ -101,6 +101,7 @@ TABLE: Mapping[str, str] = {
     "import_export": "every user",
     "export_belt": "every user",
     "check_belt": "administrators",
+    "propose": "administrators",
     "live": "every user",
     "status": "administrators",
     "replays": "administrators",

@@ -174,13 +174,18 @@ def prove(act: Callable[[], object], *, days: int = DAYS) -> Proof:
     ``act`` confirms what has to be confirmed.
     """
     if not 1 <= days <= MAX_DAYS:
-        message = f"{days} is not a number of days: choose one from 1 to {MAX_DAYS}."
-        raise errors.Invalid([errors.Problem(path="days", message=message)])
+        raise errors.Invalid([problem_of_days(days)])
     with writing.dry_run():
         today = _judge()
         act()
         changed = _judge()
     return _compare(today, changed, days)
+
+
+def problem_of_days(days: int) -> errors.Problem:
+    """Return the problem of a number of days that no proof may have."""
+    message = f"{days} is not a number of days: choose one from 1 to {MAX_DAYS}."
+    return errors.Problem(path="days", message=message)
 
 
 def of_belt(

@@ -256,6 +256,12 @@ def after(entry: int) -> tuple[Entry, ...]:
     return _entries(models.AuditEntry.objects.filter(pk__gt=entry).order_by("id"))
 
 
+def approved_since(entry: int) -> frozenset[str]:
+    """Return the tools of which a version was approved after the entry with this id."""
+    rows = models.AuditEntry.objects.filter(action="tool.approve", pk__gt=entry)
+    return frozenset(rows.order_by().values_list("subject_key", flat=True).distinct())
+
+
 def newest_id() -> int:
     """Return the id of the newest entry; 0 if there is none."""
     return models.AuditEntry.objects.order_by("-id").values_list("id", flat=True).first() or 0

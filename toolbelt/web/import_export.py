@@ -207,6 +207,9 @@ def _render(
 class _Page(pieces.Page):
     """The page, with what was checked or refused."""
 
+    # It is fetched after the page.
+    proof = None
+
     def __init__(
         self,
         request: http.Request,
@@ -233,7 +236,7 @@ class _Page(pieces.Page):
         self.drift_lines = [] if self.drift is None else list(map(drift.line, self.drift.differences))
         self.maximum = _megabytes(conf.API_BODY_BYTES)
         self.text = text
-        self.checked = None if assessment is None else _Checked(assessment)
+        self.checked = None if assessment is None else Checked(assessment)
         self.problems = tuple(shown_problems)
         self.adopted = "" if adopted is None else adopting.TITLES[adopted.kind]
         self.left_aside = () if adopted is None else (*adopted.notes, *adopted.skipped)
@@ -258,7 +261,7 @@ def _counted(imported: belts.Imported) -> str:
     )
 
 
-class _Checked(pieces.View):
+class Checked(pieces.View):
     """What importing a belt would change, and for which agents."""
 
     def __init__(self, assessment: belt_effects.Assessment) -> None:

@@ -167,6 +167,17 @@ def permissions_to_set(kind: str, fields: Collection[str]) -> list[str]:
     return [permission("change", "tool")] if kind == "plugin" and "preapproved" in fields else []
 
 
+def may_propose(user: User) -> bool:
+    """Return whether the user may have a smaller belt proposed: they see calls, and may import it."""
+    needed = permissions_to_propose()
+    return may_read(user, "call_record") and all(map(user.has_perm, needed))
+
+
+def permissions_to_propose() -> list[str]:
+    """Return the permissions that importing a proposal of a smaller belt requires."""
+    return permissions_to_import({"loadouts": [{}], "agents": [{}]})
+
+
 def permissions_to_import(belt: Mapping[str, Any]) -> list[str]:
     """Return the permissions that importing this belt requires: to add and to change what its sections hold."""
     kinds = [name for name, kind in belts.KINDS.items() if belt.get(kind.section)]

@@ -48,6 +48,7 @@ _PAGES = (
     _Page("Servers & plugins", "plugins", "mcp sources upstream"),
     _Page("Sub-apps", "sub_apps"),
     _Page("Calls", "calls", "usage unused errors", kind="call_record"),
+    _Page("Propose a smaller belt", "propose", "least privilege unused", permission="toolbelt.add_loadout"),
     _Page("Audit log", "audit_log", "history who changed undo"),
     _Page("Connections", "connections", "oauth sign in clients claude chatgpt revoke"),
     _Page("Tokens", "tokens", "api credentials", kind="api_token"),

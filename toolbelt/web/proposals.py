@@ -1,0 +1,99 @@
+"""The page that proposes a smaller belt: the least that agents need, by their recorded calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from toolbelt.control import least_privilege, proofs
+from toolbelt.control.config import belt_effects, belt_texts
+from toolbelt.control.people import rights
+from toolbelt.core import errors
+from toolbelt.core import least_privilege as least
+from toolbelt.web import import_export
+from toolbelt.web import proofs as proof_pages
+from toolbelt.web.kit import fields, filters, http, pieces, responses, titles, words
+
+# With more agents, the page asks for one: deciding all calls again takes too long for a page.
+MAX_AGENTS = 50
+_DAYS = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "365 days"}
+
+
+class Choices(forms.Form):
+    """For whom, by which calls, and what stays."""
+
+    agent = forms.CharField(required=False, max_length=64)
+    days = forms.ChoiceField(required=False, choices=list(_DAYS.items()))
+    keep = fields.NameList()
+    turn_off = forms.BooleanField(required=False)
+
+
+@require_safe
+@responses.require_read("call_record")
+def page(request: http.Request) -> HttpResponse:
+    """Show what is proposed, with the preview of importing it."""
+    if not rights.may_propose(request.user):
+        raise PermissionDenied
+    return responses.show(request, _Page(request, filters.read(Choices(request.GET))), "proposals/page.html")
+
+
+class _Page(pieces.Page):
+    """The choices, and what is proposed for them."""
+
+    # A proposal is imported as a belt of Toolbelt itself.
+    adopted = ""
+    caveat, is_brief, refusal = proofs.CAVEAT, False, ""
+
+    def __init__(self, request: http.Request, criteria: Mapping[str, Any]) -> None:
+        agents = titles.of_agents(request)
+        days = criteria["days"] or str(least_privilege.DAYS)
+        self.agents = pieces.choices(agents, criteria["agent"], "All agents")
+        self.days = pieces.choices(_DAYS, days)
+        self.keep, self.turn_off = " ".join(criteria["keep"] or ()), bool(criteria["turn_off"])
+        self.has_too_many = not criteria["agent"] and len(agents) > MAX_AGENTS
+        self.problem, proposal = "", None
+        try:
+            if not self.has_too_many:
+                proposal = least_privilege.propose(
+                    responses.write(request),
+                    [criteria["agent"]] if criteria["agent"] else (),
+                    days=int(days),
+                    keep=criteria["keep"] or (),
+                    turn_off=self.turn_off,
+                )
+        except errors.Invalid as error:
+            self.problem = str(error)
+        self.proposal = proposal
+        self.proof = proposal.proof if proposal is not None else None
+        self.rows = proof_pages.rows(self.proof)
+        self.more = 0 if self.proof is None else len(self.proof.rows) - len(self.rows)
+        self.lines = [_Line(one) for one in proposal.agents] if proposal is not None else []
+        self.checked, self.text = None, ""
+        if proposal is not None and proposal.belt:
+            self.text = belt_texts.write(proposal.belt, "yaml")
+            self.checked = import_export.Checked(
+                belt_effects.assess(responses.write(request), belt_texts.read(self.text))
+            )
+
+
+class _Line(pieces.View):
+    """What is proposed for an agent: its steps, and the tools that stay without a call, by why."""
+
+    def __init__(self, one: least_privilege.OfAgent) -> None:
+        smaller = one.smaller
+        self.agent, self.calls, self.smaller = one.agent, one.calls, smaller
+        self.is_nothing = one.is_nothing
+        self.exception = least_privilege.EXCEPTIONS[one.exception] if one.exception is not None else ""
+        self.steps = [
+            (least_privilege.STEPS[step.kind], step.names) for step in (smaller.steps if smaller else ())
+        ]
+        unused: dict[str, list[str]] = {}
+        for tool, why in (smaller.unused if smaller else {}).items():
+            unused.setdefault(least.WHYS[why], []).append(tool)
+        self.unused = list(unused.items())
+        self.stays = f"{words.tools(len(smaller.unused))} stay without a call" if unused and smaller else ""
