@@ -45,12 +45,14 @@ REFUSED_THOUGH_VALID = {
     **{
         f"{verb}_{kind}": _DEPENDS_ON_OTHERS
         for verb in ("create", "change")
-        for kind in ("agent", "loadout", "plugin", "sub_app", "tool", "toolkit")
+        for kind in ("agent", "gate_rule", "loadout", "plugin", "sub_app", "tool", "toolkit")
     },
     "import_belt": _DEPENDS_ON_OTHERS,
     "prove_change": "one of a belt, an undo and a draft is proved, and an entry is validated with all others",
     "create_draft": "either a belt or an undo is saved, and an entry is validated with all others",
     "propose_belt": "what is kept is named like an entry of a loadout",
+    "flip_switch": "only a dry run is proved, or saved as a draft",
+    "override_tool": "only a dry run is proved, or saved as a draft",
     "read_past_belt": "a moment is the number of a change, or a time in one of several forms",
     "issue_token": "a token belongs to one agent or one operator, and only an operator's token has a scope",
 }
