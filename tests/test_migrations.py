@@ -58,7 +58,7 @@ def test_rows_of_every_earlier_migration_survive_all_later_ones(
     tmp_path: Path, django_db_blocker: DjangoDbBlocker, address: str
 ) -> None:
     with django_db_blocker.unblock(), Installation(tmp_path, address).used():
-        for app in ("auth", "admin", "sessions", "axes", "account", "socialaccount"):
+        for app in ("auth", "admin", "sessions", "axes", "account", "mfa", "socialaccount"):
             call_command("migrate", app, verbosity=0)
         begin_with_the_first_migration()
         loader = MigrationExecutor(connection).loader

@@ -7,6 +7,7 @@ from django.views.generic import RedirectView
 from toolbelt.api import application, views
 from toolbelt.mcp import discovery, unavailable_page
 from toolbelt.web.kit import health, page_shell
+from toolbelt.web.login import views as login
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
@@ -15,6 +16,8 @@ urlpatterns = [
     path("favicon.ico", page_shell.icon, name="favicon"),
     # The account page, which limits guesses at the current password, is the only one that changes it.
     path("admin/password_change/", RedirectView.as_view(pattern_name="web:account")),
+    # The dashboard's login, which asks for the second factor, is the only one.
+    path("admin/login/", login.of_admin),
     path("admin/", admin.site.urls),
     path("api/v1/docs", views.page, name="api_docs"),
     path("api/v1/openapi.json", views.document, name="openapi"),

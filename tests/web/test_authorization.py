@@ -16,7 +16,7 @@ from toolbelt.mcp import discovery
 pytestmark = pytest.mark.django_db
 
 # URLs that respond without a login.
-OPEN = {"web:login", "admin:login", "healthz", "readyz"}
+OPEN = {"web:login", "web:passkey", "healthz", "readyz"}
 SAMPLES = {
     "document": "concepts.md",
     "agent": "ada",
@@ -73,6 +73,10 @@ CHANGES = {
     "web:set_operators",
     "web:archive",
     "web:change_password",
+    "web:recovery_codes",
+    "web:rename_passkey",
+    "web:remove_factor",
+    "web:reset_second_factor",
     "web:connect_token",
     "web:change_time_zone",
     "web:change_density",
@@ -131,10 +135,22 @@ OWN = {
     "web:sign_out_own",
     "web:revoke_connection",
     "web:change_password",
+    "web:recovery_codes",
+    "web:rename_passkey",
+    "web:remove_factor",
     "web:change_time_zone",
     "web:change_density",
     "web:save_view",
     "web:delete_view",
+}
+# Pages that also take the form that they show.
+BOTH = {
+    "web:login",
+    "web:second_factor",
+    "web:passkey",
+    "web:confirm_account",
+    "web:add_app",
+    "web:add_passkey",
 }
 
 
@@ -158,15 +174,17 @@ def test_every_url_requires_a_login(client: Client, method: str) -> None:
             continue  # not found without a provider: tests/web/test_provider_login.py
         response = getattr(client, method)(address)
         location = response.headers.get("Location", "")
-        if response.status_code != 302 or not location.startswith(("/login/?next=", "/admin/login/?next=")):
+        leads_to_login = location.startswith(("/login/?next=", "/admin/login/?next="))
+        if response.status_code != 302 or not leads_to_login:
             opened[name] = response.status_code
     closed_by_itself = opened.pop("metrics")
     assert closed_by_itself in (401, 405)
     leads_to_a_file = opened.pop("favicon")
     assert leads_to_a_file == (302 if method == "get" else 405)
+    assert opened.pop("web:second_factor", None) == (None if method == "get" else 403)
     assert opened == dict.fromkeys(OPEN, 200 if method == "get" else 405) | {
         "web:login": 200,
-        "admin:login": 200,
+        "web:passkey": 200 if method == "get" else 403,
     }
 
 
@@ -188,7 +206,7 @@ def test_a_viewer_cannot_change_anything(
 
 def test_each_url_accepts_only_its_method(operator: Client) -> None:
     for name, address in OF_SCREENS:
-        if name != "web:login":
+        if name not in BOTH:
             refused = operator.get if name in {*CHANGES, "web:logout"} else operator.post
             assert refused(address).status_code == 405, name
 

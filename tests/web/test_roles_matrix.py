@@ -50,6 +50,9 @@ MAY: Mapping[str, tuple[str, ...]] = {
 TABLE: Mapping[str, str] = {
     # Viewing
     "login": "anyone",
+    "passkey": "anyone",
+    # Sends someone who is logged in on.
+    "second_factor": "every user",
     # Not found, unless there is a provider: tests/web/test_provider_login.py
     "to_provider": "anyone",
     "provider_callback": "anyone",
@@ -59,6 +62,13 @@ TABLE: Mapping[str, str] = {
     "flip": "operators of this agent",
     "account": "every user",
     "change_password": "every user",
+    # With a password that is stored here, and confirmed: tests/web/test_factors.py
+    "confirm_account": "every user",
+    "add_app": "every user",
+    "add_passkey": "every user",
+    "recovery_codes": "every user",
+    "rename_passkey": "every user",
+    "remove_factor": "every user",
     "change_time_zone": "every user",
     "change_density": "every user",
     "save_view": "every user",
@@ -183,6 +193,7 @@ TABLE: Mapping[str, str] = {
     "create_person": "administrators",
     "person_roles": "administrators",
     "person_active": "administrators",
+    "reset_second_factor": "administrators",
     "connect_token": "administrators",
     "first_request": "administrators",
     "issue_token": "administrators",
@@ -214,7 +225,7 @@ def cookie(role: str) -> str:
     if role == "nobody":
         return ""
     user = get_user_model().objects.create_user(
-        role, is_superuser=role == "superuser", is_staff=role == "superuser"
+        role, password=role, is_superuser=role == "superuser", is_staff=role == "superuser"
     )
     if role not in ("superuser", "without a role"):
         roles.assign(SETUP, role, {"own": "viewer", "other": "viewer"}.get(role, role))  # type: ignore[arg-type]

@@ -4,8 +4,8 @@ Like the other interfaces, the admin writes configuration through ``control``, a
 rows itself. Each change is therefore checked by the same rules, compared with what its editor saw, and recorded.
 
 The state of plugins (PluginState) is left out, because it may contain private data of their users. So are the tables of
-the authorization server, and of the sign-in with a provider: their own pages would change them without a check and
-without an entry in the audit log.
+the authorization server, of the sign-in with a provider, and of second factors: their own pages would change them
+without a check and without an entry in the audit log.
 """
 
 from django.apps import apps
@@ -24,7 +24,7 @@ from toolbelt.admin import (  # noqa: F401 - they register themselves
     tokens,
 )
 
-for app in ("oauth2_provider", "account", "socialaccount"):
+for app in ("oauth2_provider", "account", "mfa", "socialaccount"):
     for model in apps.all_models[app].values():
         if admin.site.is_registered(model):
             admin.site.unregister(model)

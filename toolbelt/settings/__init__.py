@@ -90,6 +90,9 @@ def number(name: str, default: int) -> int:
 INSTALLED_APPS = [
     # The authorization server of MCP clients (toolbelt.oauth). First, so that toolbelt.admin can leave its tables out.
     "oauth2_provider",
+    # Second factors, of which the library's pages are not used. Its accounts are what they rest on.
+    "allauth.account",
+    "allauth.mfa",
     "toolbelt",
     "django.contrib.admin",
     "django.contrib.auth",
@@ -138,6 +141,7 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
     "toolbelt.web.login.passwords.BusyMiddleware",
     "toolbelt.web.kit.responses.ErrorMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 
 ROOT_URLCONF = "toolbelt.urls"
@@ -272,6 +276,17 @@ AXES_RESET_ON_SUCCESS = True
 # A lockout lasts a quarter of an hour, and attempts during it do not extend it.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_TEMPLATE = "locked_out.html"
+# What it must not store of a form that failed.
+AXES_SENSITIVE_PARAMETERS = [
+    "username",
+    "ip_address",
+    "old_password",
+    "new_password1",
+    "new_password2",
+    "code",
+    "credential",
+    "kept",
+]
 CSRF_FAILURE_VIEW = "toolbelt.web.kit.page_shell.csrf_failure"
 
 # Sign-in of MCP clients. `docs/decisions/0066-clients-sign-in-with-oauth.md` says why each of these is set.
@@ -313,6 +328,18 @@ OAUTH2_PROVIDER = {
 # the library: none of its pages.
 
 SOCIALACCOUNT_ADAPTER = "toolbelt.web.login.provider.Adapter"
+
+# Second factors. `docs/decisions/0077-second-factors.md` says what is used of the library.
+
+MFA_ADAPTER = "toolbelt.web.login.second_factor.Adapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+# The clock of a phone may be half a minute off.
+MFA_TOTP_TOLERANCE = 1
+# A passkey asks for the person's finger or PIN, so it is both factors at once.
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"
+# Its own limits count in each process: toolbelt.web.login.passwords counts in the database.
+ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 
 # What a browser may do
 
@@ -421,8 +448,7 @@ if globals().get("TOOLBELT_LOCAL_LOGIN") == "superusers":
 # The tests have its tables whatever the settings are, and change these.
 if globals().get("TOOLBELT_SIGN_IN_ISSUER") or ENVIRONMENT == "test":
     # First, so that toolbelt.admin can leave their tables out.
-    INSTALLED_APPS[:0] = ["allauth.account", "allauth.socialaccount"]
-    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+    INSTALLED_APPS.insert(0, "allauth.socialaccount")
     AUTHENTICATION_BACKENDS.append("toolbelt.web.login.backends.ProviderBackend")
 # Django rejects larger bodies before the API can check them.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(

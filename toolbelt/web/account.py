@@ -17,14 +17,14 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
-from toolbelt import conf
 from toolbelt.control.people import preferences as stored_preferences
-from toolbelt.control.people import provider, rights, roles
+from toolbelt.control.people import provider, rights, roles, second_factors
 from toolbelt.control.people import tokens as issued
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import sign_ins
 from toolbelt.web import tokens
 from toolbelt.web.kit import audit_words, forms, http, notices, pieces, preferences, responses, words
+from toolbelt.web.login import second_factor
 
 MAX_CHANGES = 8
 # The kinds of entries, in the order of the pages, by the names in their permissions.
@@ -135,9 +135,8 @@ class _Page(pieces.Page):
         self.user = user
         self.form = form
         self.is_given = user.pk in provider.given_to()
-        self.has_password = user.has_usable_password() and (
-            conf.LOCAL_LOGIN == "everyone" or user.is_superuser
-        )
+        self.has_password = second_factor.may_use_password(user)
+        self.factors = second_factors.of_user(user.pk) if self.has_password else second_factors.Factors()
         self.roles = tuple(user.groups.order_by("name").values_list("name", flat=True))
         self.agents = () if user.has_perm(rights.FLIP) else tuple(roles.agents_of(user.pk))
         self.rights = () if user.is_superuser else tuple(_rights(user.get_all_permissions()))

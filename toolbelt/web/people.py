@@ -14,7 +14,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt import conf
-from toolbelt.control.people import roles, users
+from toolbelt.control.people import roles, second_factors, users
 from toolbelt.core import errors
 from toolbelt.web.kit import fields, http, notices, pieces, responses
 from toolbelt.web.kit import forms as kit
@@ -123,6 +123,26 @@ def set_active(request: http.Request, person: str) -> HttpResponse:
     return responses.respond(request, notices.Notice(text=text))
 
 
+@require_POST
+@permission_required("auth.change_user", raise_exception=True)
+def reset_second_factor(request: http.Request, person: str) -> HttpResponse:
+    """Remove the second factors of a person who has lost them, after a confirmation."""
+    form = kit.Change(request.POST)
+    responses.declare(request, reverse("web:people"), refusal="Not reset")
+    _check_manageable(request, person)
+    data = form.checked()
+    if not data["confirm"]:
+        reasons = (
+            "Their apps, passkeys and recovery codes no longer work. Their password alone logs in until they set up"
+            " others.",
+            "Make sure that it is really this person who asks: whoever has their password gets in.",
+        )
+        return responses.ask(request, f"Reset the second factor of {person}?", "Reset second factor", reasons)
+    is_changed = second_factors.reset(responses.write(request, data), person)
+    text = f"The second factor of {person} is reset." if is_changed else f"No changes: {person} has none."
+    return responses.respond(request, notices.Notice(text=text))
+
+
 def _check_manageable(request: http.Request, person: str) -> None:
     if users.find(person).is_superuser and not request.user.is_superuser:
         raise PermissionDenied
@@ -143,6 +163,7 @@ class _Page(pieces.Page):
 
     def __init__(self, request: http.Request, form: NewPerson, status: int = 200) -> None:
         self.people = users.listed()
+        self.with_second_factor = second_factors.names_with_one()
         self.form = form
         self.roles = [(role, _MEANINGS[role]) for role in roles.ROLES]
         self.chosen = request.POST.getlist("role") if form.is_bound else ["viewer"]

@@ -51,7 +51,7 @@ def listed() -> list[Person]:
 
 def find(name: str) -> Person:
     """Return one user; raise errors.NotFound."""
-    row = _row(name)
+    row = row_of(name)
     return _person(row, roles.agents_of(row.pk), row.pk in provider.given_to())
 
 
@@ -87,7 +87,7 @@ def set_password(write: writing.Write, name: str, password: str) -> None:
 
     Raise errors.NotFound, or Invalid with what is wrong with the password.
     """
-    user = _row(name)
+    user = row_of(name)
     _set_password(user, password)
     with writing.begin():
         user.save(update_fields=["password"])
@@ -102,7 +102,7 @@ def set_active(write: writing.Write, name: str, active: bool) -> bool:
     if not active and name == write.actor.name and write.actor.via == "screen":
         raise errors.Refused("You cannot deactivate your own account: ask another administrator.")
     with writing.begin():
-        row = _row(name)
+        row = row_of(name)
         if row.is_active is active:
             return False
         row.is_active = active
@@ -138,7 +138,8 @@ def _set_password(user: Any, password: str) -> None:
     user.set_password(password)
 
 
-def _row(name: str) -> Any:
+def row_of(name: str) -> Any:
+    """Return the stored user with this name; raise errors.NotFound."""
     model = auth.get_user_model()
     row = model._default_manager.filter(**{model.USERNAME_FIELD: name}).first()
     if row is None:

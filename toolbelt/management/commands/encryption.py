@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from toolbelt.control.people import second_factors
 from toolbelt.control.servers import sign_ins
 from toolbelt.core import errors, texts
 from toolbelt.management import terminal
@@ -30,11 +31,15 @@ class Command(terminal.Command):
             return
         try:
             done, unreadable = sign_ins.encrypt_again()
+            secrets, lost = second_factors.encrypt_again()
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"Encrypted {texts.counted(done, 'sign-in')} with the first key.")
-        if unreadable:
+        self.stdout.write(
+            f"Encrypted {texts.counted(done, 'sign-in')} and {texts.counted(secrets, 'secret')} of second factors"
+            " with the first key."
+        )
+        if unreadable or lost:
             raise CommandError(
-                f"No key decrypts {texts.counted(unreadable, 'sign-in')}: add the key that encrypted them, or sign in"
-                " again."
+                f"No key decrypts {texts.counted(unreadable, 'sign-in')} and {texts.counted(lost, 'secret')} of second"
+                " factors: add the key that encrypted them, or sign in and set the factors up again."
             )

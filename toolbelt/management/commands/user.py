@@ -1,4 +1,4 @@
-"""``manage.py user create | password``: create users, and give them new passwords."""
+"""``manage.py user create | password | reset-second-factor``: create users, and let them in again."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from django.core.management.base import CommandError
 
 from toolbelt import conf
 from toolbelt.control import writing
-from toolbelt.control.people import roles, users
+from toolbelt.control.people import roles, second_factors, users
 from toolbelt.core import errors
 from toolbelt.management import terminal
 
 
 class Command(terminal.Command):
-    """Create users, and give them new passwords."""
+    """Create users, give them new passwords, and reset the second factor of those who have lost it."""
 
     help = (
-        "Create a user, or give one a new password: it is asked for, or read as a line from standard input."
+        "Create a user, or give one a new password: it is asked for, or read as a line from standard input. Or"
+        " remove the second factor of one who has lost it."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -38,17 +39,26 @@ class Command(terminal.Command):
         password = commands.add_parser(
             "password", help="give a user a new password, which logs them out everywhere"
         )
-        for command in (create, password):
+        factor = commands.add_parser(
+            "reset-second-factor",
+            help="remove the apps, passkeys and recovery codes of a user, whose password alone logs in then",
+        )
+        for command in (create, password, factor):
             command.add_argument("user", metavar="USER", help="the user's name")
+            command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+        for command in (create, password):
             command.add_argument(
                 "--generate", action="store_true", help="choose a random password, and print it alone"
             )
-            command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
-    def handle(self, *args: Any, act: str, user: str, generate: bool, **options: Any) -> None:
+    def handle(self, *args: Any, act: str, user: str, generate: bool = False, **options: Any) -> None:
         """Run the subcommand."""
         write = writing.by(getpass.getuser(), via="command", reason=options["reason"])
         try:
+            if act == "reset-second-factor":
+                had_one = second_factors.reset(write, user)
+                self.stderr.write(f"{user} has no second factor{' any more' if had_one else ''}.")
+                return
             if act == "password":
                 users.find(user)  # before a password is asked for
             password = secrets.token_urlsafe(12) if generate else _read_password(user)

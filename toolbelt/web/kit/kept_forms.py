@@ -37,7 +37,22 @@ _SALT, _COOKIE_SALT = "toolbelt.kept_forms", "toolbelt.person"
 _COOKIE_AGE = 365 * 24 * 3600
 # Forms that are not sent again: they are about the login itself.
 _EXCLUDED = frozenset(
-    {"web:login", "web:logout", "web:change_password", "admin:login", "admin:logout", "admin:password_change"}
+    {
+        "web:login",
+        "web:second_factor",
+        "web:passkey",
+        "web:logout",
+        "web:change_password",
+        "web:confirm_account",
+        "web:add_app",
+        "web:add_passkey",
+        "web:recovery_codes",
+        "web:rename_passkey",
+        "web:remove_factor",
+        "admin:login",
+        "admin:logout",
+        "admin:password_change",
+    }
 )
 # Fields that carry the state of the page, and not what a person entered.
 _OF_PAGE = frozenset(

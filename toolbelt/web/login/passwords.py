@@ -13,6 +13,7 @@ from typing import Any
 
 from axes import attempts, models
 from axes.handlers import database
+from django.conf import settings
 from django.contrib.auth import hashers
 from django.db.models import Sum
 from django.http import HttpResponse
@@ -26,6 +27,8 @@ MAX_WAIT = 5.0
 # The most failed logins of an address, for all user names together, in the cool-off time of Axes.
 MAX_FAILURES_OF_ADDRESS = 50
 
+# Ends in a space, which forms strip: a name that someone enters is never one of these.
+_SECOND_FACTOR = " (second factor) "
 _turns = threading.BoundedSemaphore(MAX_CONCURRENT)
 
 
@@ -65,11 +68,25 @@ class AxesHandler(database.AxesDatabaseHandler):  # type: ignore[misc]
         if super().is_locked(request, credentials):
             return True
         since = attempts.get_cool_off_threshold(request)
+        name = (credentials or {}).get("username", "")
+        if name.endswith(_SECOND_FACTOR):
+            # Who guesses a code has the password, and may have many addresses.
+            of_name = models.AccessAttempt.objects.filter(username=name, attempt_time__gte=since)
+            if _failures(of_name) >= settings.AXES_FAILURE_LIMIT:
+                return True
         of_address = models.AccessAttempt.objects.filter(
             ip_address=request.axes_ip_address, attempt_time__gte=since
         )
-        failures = of_address.aggregate(total=Sum("failures_since_start"))["total"] or 0
-        return bool(failures >= MAX_FAILURES_OF_ADDRESS)
+        return _failures(of_address) >= MAX_FAILURES_OF_ADDRESS
+
+
+def of_second_factor(name: str) -> str:
+    """Return the name under which a user's failed second factors are counted."""
+    return f"{name}{_SECOND_FACTOR}"
+
+
+def _failures(counted: Any) -> int:
+    return counted.aggregate(total=Sum("failures_since_start"))["total"] or 0
 
 
 @contextlib.contextmanager
