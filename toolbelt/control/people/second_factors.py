@@ -199,8 +199,8 @@ def unseal(text: str) -> str:
         return encryption.decrypt(text.removeprefix(_SEALED))
     except errors.Refused as error:
         raise encryption.UnreadableError(
-            "Your second factor was encrypted with a key that TOOLBELT_ENCRYPTION_KEYS no longer has: ask whoever runs"
-            " Toolbelt to add it, or to reset your second factor."
+            "Your second factor was encrypted with a key that TOOLBELT_ENCRYPTION_KEYS no longer has: ask an"
+            " administrator to add it, or to reset your second factor."
         ) from error
 
 

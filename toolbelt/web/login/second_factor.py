@@ -1,6 +1,6 @@
 """The second factor of a login: who has given the password and not yet the factor, and which factors are accepted.
 
-A session in between is nobody's: it names the person who has given the password, and a login needs their factor within
+A session in between has no user: it names the person who has given the password, and a login needs their factor within
 :data:`SECONDS`. Failed codes are counted like failed passwords, for the person from all addresses.
 """
 
