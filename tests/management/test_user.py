@@ -1,4 +1,4 @@
-"""Tests that users are created, and get new passwords, on the command line."""
+"""Tests that users are created, get new passwords and lose second factors on the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from django.contrib import auth
 from django.core.management import CommandError, call_command
 
-from toolbelt.control.people import roles
+from tests.web import second_factors as helpers
+from toolbelt.control.people import roles, second_factors
 from toolbelt.control.reports import queries
 
 pytestmark = pytest.mark.django_db
@@ -86,3 +87,17 @@ def test_a_person_types_the_password_twice(monkeypatch: pytest.MonkeyPatch) -> N
         call_command("user", "create", "anna")
     call_command("user", "create", "anna", stderr=io.StringIO())
     assert logs_in("anna", PASSWORD)
+
+
+def test_a_lost_second_factor_is_reset() -> None:
+    run("create", "anna", typed=PASSWORD)
+    anna = auth.get_user_model()._default_manager.get(username="anna")
+    helpers.set_up(anna)
+    run("reset-second-factor", "anna", "--reason", "Lost her phone.")
+    assert not second_factors.are_asked(anna.pk)
+    entry = queries.changes(size=1).entries[0]
+    assert (entry.action, entry.subject_key, entry.reason) == ("user.factor_reset", "anna", "Lost her phone.")
+    run("reset-second-factor", "anna")
+    assert queries.changes(size=1).entries[0] == entry
+    with pytest.raises(CommandError, match="no user named 'ben'"):
+        run("reset-second-factor", "ben")
