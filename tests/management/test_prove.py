@@ -87,8 +87,8 @@ def test_an_undo_is_proved_by_its_number(calls: None, off: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Name either"),
-        (("{off}", "--undo", "1"), "Name either"),
+        ((), "Name one of these"),
+        (("{off}", "--undo", "1"), "Name one of these"),
         (("--undo", "99999"), "99999"),
         (("{off}", "--days", "0"), "0 is not a number of days"),
         (("{off}", "--only", "agent"), "no such section"),

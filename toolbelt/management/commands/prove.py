@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.control import proofs, self_checks, writing
+from toolbelt.control import drafts, proofs, self_checks, writing
 from toolbelt.core import errors
 from toolbelt.management import belt_markdown, columns, files, terminal
 
@@ -24,8 +24,8 @@ class Command(terminal.ComparingCommand):
     """Prove a change by the calls that are recorded."""
 
     help = (
-        "Print which recorded calls would go otherwise if a belt was applied, or a change undone. Nothing is called or"
-        " written. Exits with 0 if none would, with 2 if some would, and with 1 if there is an error."
+        "Print which recorded calls would go otherwise if a belt or a draft was applied, or a change undone. Nothing is"
+        " called or written. Exits with 0 if none would, with 2 if some would, and with 1 if there is an error."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -34,6 +34,7 @@ class Command(terminal.ComparingCommand):
         parser.add_argument(
             "--undo", metavar="CHANGE", type=int, help="undo the change with this number, and its batch"
         )
+        parser.add_argument("--draft", metavar="DRAFT", help="apply the draft with this key")
         parser.add_argument(
             "--self-check",
             action="store_true",
@@ -86,8 +87,8 @@ class Command(terminal.ComparingCommand):
 
     def _check(self, file: str | None, options: dict[str, Any]) -> None:
         """Print how many verdicts the replays reproduce; exit with 2 if they do not reproduce all."""
-        if file is not None or options["undo"] is not None:
-            raise CommandError("--self-check proves no change: leave out the belt and --undo.")
+        if file is not None or options["undo"] is not None or options["draft"] is not None:
+            raise CommandError("--self-check proves no change: leave out the belt, --undo and --draft.")
         checked = self_checks.check(days=options["days"])
         if options["json"]:
             self.stdout.write_json(json.dumps(dataclasses.asdict(checked), indent=2) + "\n")
@@ -100,10 +101,12 @@ class Command(terminal.ComparingCommand):
 
 
 def _prove(file: str | None, options: dict[str, Any]) -> proofs.Proof:
-    if (file is None) is (options["undo"] is None):
-        raise CommandError("Name either a belt or --undo CHANGE.")
+    if [file, options["undo"], options["draft"]].count(None) != 2:
+        raise CommandError("Name one of these: a belt, --undo CHANGE, or --draft DRAFT.")
     write, days = writing.by(getpass.getuser(), via="import"), options["days"]
     try:
+        if options["draft"] is not None:
+            return drafts.prove(write, options["draft"], days=days)
         if file is None:
             return proofs.of_undo(write, options["undo"], days=days)
         only = [name.strip() for name in options["only"].split(",") if name.strip()]

@@ -1,0 +1,134 @@
+"""``manage.py draft [list | show | save | apply | discard]``: changes that are kept, and applied as they were seen."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import getpass
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from toolbelt.control import drafts, undo, writing
+from toolbelt.control.config import belt_plans
+from toolbelt.core import errors, grants, texts
+from toolbelt.management import columns, files, terminal
+
+
+class Command(terminal.Command):
+    """List drafts, save a belt or an undo as one, and apply or discard one."""
+
+    help = "List drafts, show one, save a belt or an undo as one, apply one as it was seen, or discard it."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the subcommands; without one, list the drafts."""
+        commands = parser.add_subparsers(dest="act", metavar="ACTION")
+        commands.add_parser("list", help="list the drafts that are not applied")
+        show = commands.add_parser("show", help="print the changes of a draft")
+        save = commands.add_parser("save", help="save what applying a belt, or an undo, would change")
+        save.add_argument("file", metavar="FILE", nargs="?", help="a belt; - for standard input")
+        save.add_argument(
+            "--undo", metavar="CHANGE", type=int, help="undo the change with this number, and its batch"
+        )
+        save.add_argument("--title", metavar="TEXT", default="", help="what it changes, in a few words")
+        save.add_argument(
+            "--days",
+            metavar="N",
+            type=int,
+            default=drafts.KEPT.days,
+            help=f"discard it after N days (default: {drafts.KEPT.days})",
+        )
+        apply = commands.add_parser("apply", help="make its change, exactly as it was seen")
+        apply.add_argument("--yes", action="store_true", help="confirm a change that is far-reaching")
+        discard = commands.add_parser("discard", help="discard a draft")
+        for command in (show, apply, discard):
+            command.add_argument("draft", metavar="DRAFT", help="its key")
+        for command in (save, apply, discard):
+            command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
+
+    def handle(self, *args: Any, act: str | None, **options: Any) -> None:
+        """Run the subcommand."""
+        try:
+            lines = list(_ACTS[act or "list"](options))
+        except errors.Invalid as error:
+            if options.get("file") is not None:
+                raise files.invalid(error.problems) from error
+            raise CommandError(str(error)) from error
+        except errors.ConfirmationRequired as error:
+            raise CommandError(f"{error} To apply it anyway, add --yes.") from error
+        except errors.ToolbeltError as error:
+            raise CommandError(str(error)) from error
+        for line in lines:
+            self.stdout.write(line)
+
+
+def _list(options: dict[str, Any]) -> Iterator[str]:
+    found = drafts.listed(applied=False)
+    if not found:
+        yield "There are no drafts."
+    yield from columns.lines(
+        (str(each.key), each.title, each.author, f"until {grants.format_time(each.ends)}") for each in found
+    )
+
+
+def _show(options: dict[str, Any]) -> Iterator[str]:
+    draft = drafts.find(options["draft"])
+    yield f"{draft.title}, by {draft.author} at {grants.format_time(draft.at)}"
+    if draft.applied is not None:
+        yield f"Applied by {draft.applied_by} at {grants.format_time(draft.applied)}."
+    if draft.reason:
+        yield f"Reason: {draft.reason}"
+    for change in draft.changes:
+        yield drafts.describe([change])
+        yield f"  before: {_json(change.before)}"
+        yield f"  after:  {_json(change.after)}"
+
+
+def _save(options: dict[str, Any]) -> Iterator[str]:
+    file, number = options["file"], options["undo"]
+    if (file is None) is (number is None):
+        raise CommandError("Name either a belt or --undo CHANGE.")
+    act: Callable[[writing.Write], object]
+    if file is not None:
+        belt = files.read_belt(file)
+
+        def act(write: writing.Write) -> object:
+            return belt_plans.apply(write, belt)
+    else:
+
+        def act(write: writing.Write) -> object:
+            return undo.undo_batch(write, number)
+
+    days = min(max(options["days"], 0), drafts.MAX_KEPT.days + 1)
+    ends = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
+    draft = drafts.save(_write(options), act, title=options["title"], ends=ends)
+    yield f"Saved {texts.counted(len(draft.changes), 'change')} as {draft.key}: {draft.title}"
+
+
+def _apply(options: dict[str, Any]) -> Iterator[str]:
+    drafts.apply(_write(options).replace(confirm=options["yes"]), options["draft"])
+    yield f"Applied: {drafts.find(options['draft']).title}"
+
+
+def _discard(options: dict[str, Any]) -> Iterator[str]:
+    drafts.discard(_write(options), options["draft"])
+    yield "Discarded."
+
+
+def _write(options: dict[str, Any]) -> writing.Write:
+    return writing.by(getpass.getuser(), via="command", reason=options["reason"])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+_ACTS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+    "list": _list,
+    "show": _show,
+    "save": _save,
+    "apply": _apply,
+    "discard": _discard,
+}
