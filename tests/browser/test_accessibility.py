@@ -45,6 +45,8 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "account": ("/account/",),
     "confirm_account": ("/account/confirm/",),
     "new_agent": ("/new/agent/",),
+    "drafts": ("/review/drafts/",),
+    "draft": ("/review/drafts/6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a11/",),
     "agents": ("/agents/", "/agents/?q=nobody"),
     "agent_access": (MANY_TOOLS, f"{ONE_TOOL}&message=commit+this"),
     "preview": (
@@ -107,6 +109,10 @@ PAGES: Mapping[str, tuple[str, ...]] = {
 NO_PAGES = {
     "live",
     "proof",
+    "draft_proof",
+    "save_draft",
+    "apply_draft",
+    "discard_draft",
     "apply_bulk",
     "logout",
     "revoke_connection",

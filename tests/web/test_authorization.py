@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.web import dashboard
+from toolbelt import models
 from toolbelt.mcp import discovery
 
 pytestmark = pytest.mark.django_db
@@ -28,6 +29,7 @@ SAMPLES = {
     "sub_app": "chat",
     "gate_rule": "no_shell",
     "approval": "7F3KQ2MW",
+    "draft": "6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a11",
     "kind": "loadout",
     "page": "tools",
     "app_label": "toolbelt",
@@ -62,6 +64,9 @@ CHANGES = {
     "web:switch",
     "web:override",
     "web:proof",
+    "web:save_draft",
+    "web:apply_draft",
+    "web:discard_draft",
     "web:reset",
     "web:apply_bulk",
     "web:undo",
@@ -195,10 +200,13 @@ def test_every_url_requires_a_login(client: Client, method: str) -> None:
 def test_a_viewer_cannot_change_anything(
     viewer: Client, operator: Client, belt: None, name: str, address: str, htmx: bool
 ) -> None:
+    of = "/agents/ada/switches/issues/"
+    dashboard.post(operator, "/review/drafts/save/", draft_of=of, on="false", was="true")
     dashboard.switch(operator, "issues", "false", "true")
     entry = dashboard.latest_entry()
     address = address.replace("/audit/1/", f"/audit/{entry.pk}/")
-    response = dashboard.post(viewer, address, htmx=htmx, on="true", was="false")
+    address = address.replace(SAMPLES["draft"], str(models.Draft.objects.get().pk))
+    response = dashboard.post(viewer, address, htmx=htmx, on="true", was="false", draft_of=of)
     assert response.status_code == 403
     assert dashboard.latest_entry() == entry
     assert dashboard.stored_agent().switches["issues"] is False

@@ -17,7 +17,7 @@ from django.test import Client
 from tests.web import asking
 from tests.web.test_authorization import ADDRESSES, CHANGES, SAMPLES
 from toolbelt import models
-from toolbelt.control import writing
+from toolbelt.control import drafts, writing
 from toolbelt.control.access import switches
 from toolbelt.control.people import roles, tokens
 
@@ -147,6 +147,12 @@ TABLE: Mapping[str, str] = {
     "sign_out_own": "every user",
     "refresh_plugin": "operators",
     "refresh_plugins": "operators",
+    "drafts": "every user",
+    "draft": "viewers",
+    "draft_proof": "viewers",
+    "save_draft": "operators of this agent",
+    "apply_draft": "operators of this agent",
+    "discard_draft": "operators of this agent",
     "review": "every user",
     "decide": "operators",
     "approvals": "every user",
@@ -206,6 +212,7 @@ TABLE: Mapping[str, str] = {
 SENT: Mapping[str, Mapping[str, str]] = {
     "apply_bulk": {"on": "false", "seen": '{"ada": {"issues": true}}'},
     "copy": {"a": "bob", "b": "ada"},
+    "save_draft": {"draft_of": "/agents/ada/switches/issues/", "on": "unset", "was": "false"},
     "import_belt": {"belt": '{"agents": [{"key": "new"}]}'},
     "flip": {"agent": "ada", "key": "issues", "on": "off"},
     "bulk_tools": {"set": "tools-false"},
@@ -266,10 +273,12 @@ def test_each_role_can_open_exactly_the_urls_in_the_table(role: str, belt: None)
     tokens.issue(SETUP, agent="ada")
     done = switches.flip(SETUP.replace(confirm=True), "ada", "issues", False)
     approval = asking.ask({"amount": 700})
+    draft = drafts.save(SETUP, lambda write: switches.flip(write, "ada", "issues", True))
     allowed = {}
     for name, address, method in WEB:
         address = address.replace("/audit/1/", f"/audit/{done.entry}/")
         address = address.replace(f"/{SAMPLES['approval']}/", f"/{approval.key}/")
+        address = address.replace(SAMPLES["draft"], str(draft.key))
         response = send_request(session_cookie, name, address, method)
         allowed[name] = is_allowed(response)
     assert {name: role in MAY[may] for name, may in TABLE.items()} == allowed

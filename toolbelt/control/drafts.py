@@ -25,7 +25,7 @@ from toolbelt.store import audit, clock, revisions, snapshots
 from toolbelt.store import drafts as rows
 
 Draft = rows.Draft
-listed = rows.listed
+listed, count_open = rows.listed, rows.count_open
 # How long a draft is kept, and at most.
 KEPT, MAX_KEPT = dt.timedelta(days=30), dt.timedelta(days=365)
 MAX_TITLE = 200
@@ -111,6 +111,31 @@ def describe(changes: Iterable[audit.Entry]) -> str:
     changes = list(changes)
     more = f" and {texts.counted(len(changes) - 1, 'more change')}" if len(changes) > 1 else ""
     return texts.cut(_describe_change(changes[0]), MAX_TITLE - len(more)) + more
+
+
+def verb(change: audit.Entry) -> str:
+    """Return what a change of a draft does, for a heading with its object: ``Turn off``, ``Create toolkit``."""
+    if change.key:
+        return _FLIPS[grants.is_on(change.after)]
+    act = change.action.rpartition(".")[2]
+    if act == "order":
+        return f"Reorder {change.subject_kind.replace('_', '-')}s, starting with"
+    after = change.after if isinstance(change.after, Mapping) else {}
+    word = _VERBS.get(act, "Change")
+    if "blocked" in after and act == "change":
+        word = "Block" if after["blocked"] else "Unblock"
+    if set(after) == {"archived"}:
+        word = "Archive" if after["archived"] else "Bring back"
+    words: dict[str, str] = {name: kind.word for name, kind in belts.KINDS.items()}
+    return f"{word} {words[change.subject_kind]}"
+
+
+def differing(draft: Draft) -> tuple[str, ...]:
+    """Return in words what is not as it was when a draft was saved, so that it cannot be applied."""
+    return tuple(
+        f"{name} was {_describe(was)}, and is {_describe(now)}"
+        for name, (was, now) in _differing(draft.changes)
+    )
 
 
 def reversals(draft: Draft) -> list[audit.Entry]:
@@ -399,18 +424,9 @@ def _is_order(change: audit.Entry) -> bool:
 
 
 def _describe_change(change: audit.Entry) -> str:
-    act = change.action.rpartition(".")[2]
     if change.key:
-        return f"{_FLIPS[grants.is_on(change.after)]} {change.key} for {change.subject_key}"
-    if act == "order":
-        return f"Reorder {change.subject_kind.replace('_', '-')}s"
-    after = change.after if isinstance(change.after, Mapping) else {}
-    verb = _VERBS.get(act, "Change")
-    if "blocked" in after and act == "change":
-        verb = "Block" if after["blocked"] else "Unblock"
-    if set(after) == {"archived"}:
-        verb = "Archive" if after["archived"] else "Bring back"
-    return f"{verb} {_word(change)}"
+        return f"{verb(change)} {change.key} for {change.subject_key}"
+    return f"{verb(change)} {change.subject_key}"
 
 
 def _word(change: audit.Entry) -> str:

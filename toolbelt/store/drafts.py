@@ -88,6 +88,12 @@ def listed(author: str = "", *, applied: bool | None = None) -> list[Draft]:
     return [_value(row) for row in rows]
 
 
+def count_open(author: str = "") -> int:
+    """Return how many drafts can be applied: of one author, if one is named."""
+    rows = models.Draft.objects.filter(applied=None, ends__gt=clock.now())
+    return (rows.filter(author=author) if author else rows).count()
+
+
 def applied(key: uuid.UUID, by: str) -> None:
     """Store that a draft was applied."""
     models.Draft.objects.filter(pk=key).update(applied=clock.now(), applied_by=by)

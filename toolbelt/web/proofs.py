@@ -6,13 +6,9 @@ runs the view of that address in a transaction that is rolled back, with its che
 
 from __future__ import annotations
 
-import copy
-
 from django import forms
-from django.http import Http404, HttpResponse, QueryDict
-from django.urls import ResolverMatch
+from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_POST
-from django_htmx.middleware import HtmxDetails
 
 from toolbelt.control import proofs
 from toolbelt.control.config import belts
@@ -41,11 +37,11 @@ def show(request: http.Request) -> HttpResponse:
     match = proved_forms.find(form.cleaned_data["proof_of"]) if form.is_valid() else None
     if match is None:
         raise Http404("The address is not that of a change that is proved.")
-    inner = _inner(request, match)
+    address = form.cleaned_data["proof_of"]
 
     def act() -> None:
         before = belts.revision()
-        match.func(inner, *match.args, **match.kwargs)
+        proved_forms.make(request, match, address)
         if belts.revision() == before:
             raise NothingToProveError("Nothing would change.")
 
@@ -54,11 +50,11 @@ def show(request: http.Request) -> HttpResponse:
         proof = proofs.prove(act)
     except errors.ToolbeltError as error:
         refusal = str(error)
-    page = _Page(request, proof, refusal)
+    page = Page(request, proof, refusal)
     return responses.show(request, page, "proofs/proof.html", "proofs/_proof.html")
 
 
-class _Page(pieces.Page):
+class Page(pieces.Page):
     """A proof, or why there is none."""
 
     caveat = proofs.CAVEAT
@@ -73,20 +69,3 @@ class _Page(pieces.Page):
 def rows(proof: proofs.Proof | None) -> list[tuple[proofs.Row, str]]:
     """Return the rows of the table, each with what becomes of its calls in words."""
     return [(row, proofs.WORDS[row.after]) for row in (proof.rows if proof is not None else ())[:MAX_ROWS]]
-
-
-def _inner(request: http.Request, match: ResolverMatch) -> http.Request:
-    """Return the request that would make the change: of a browser, which gets short answers, and confirmed."""
-    inner = copy.copy(request)
-    inner.META = {name: value for name, value in request.META.items() if not name.startswith("HTTP_HX_")}
-    inner.__dict__.pop("headers", None)
-    inner.htmx = HtmxDetails(inner)
-    inner.path, _, query = request.POST["proof_of"].partition("?")
-    inner.path_info, inner.GET = inner.path, QueryDict(query)
-    inner.resolver_match = match
-    sent = request.POST.copy()
-    sent["confirm"] = "yes"
-    inner.POST = sent  # type: ignore[assignment]
-    # A notice of what was rolled back must not be kept for the next page.
-    inner.session = type(request.session)()
-    return inner

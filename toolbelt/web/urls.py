@@ -41,7 +41,7 @@ from toolbelt.web.login import views as login
 from toolbelt.web.plugins import adding, client_plugins, sign_in
 from toolbelt.web.plugins import detail as plugin
 from toolbelt.web.plugins import listing as plugins
-from toolbelt.web.review import approvals, instructions
+from toolbelt.web.review import approvals, drafts, instructions
 from toolbelt.web.review import views as review
 from toolbelt.web.search import views as search
 from toolbelt.web.toolkits import detail as toolkit
@@ -158,6 +158,12 @@ urlpatterns = [
     path("review/approvals/<name:approval>/", approvals.page, name="approval"),
     path("review/approvals/<name:approval>/edit/", approvals.edit, name="edit_approval"),
     path("review/approvals/<name:approval>/revoke/", approvals.revoke, name="revoke_approval"),
+    path("review/drafts/", drafts.listing, name="drafts"),
+    path("review/drafts/save/", drafts.save, name="save_draft"),
+    path("review/drafts/<uuid:draft>/", drafts.page, name="draft"),
+    path("review/drafts/<uuid:draft>/proof/", drafts.prove, name="draft_proof"),
+    path("review/drafts/<uuid:draft>/apply/", drafts.apply, name="apply_draft"),
+    path("review/drafts/<uuid:draft>/discard/", drafts.discard, name="discard_draft"),
     path("calls/", calls.page, name="calls"),
     path("calls/download/", calls.download, name="download_calls"),
     path("calls/proposal/", proposals.page, name="propose"),

@@ -26,6 +26,7 @@ from django.views.decorators.http import require_safe
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from toolbelt import conf
+from toolbelt.control import drafts
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import errors
@@ -79,6 +80,8 @@ def chrome_context(request: http.Request) -> dict[str, Any]:
         "counts": counts,
         # Read only by whole pages, which have a menu.
         "to_decide": SimpleLazyObject(lambda: _to_decide(request, counts)),
+        # Read only by the pages of the review.
+        "drafts": SimpleLazyObject(lambda: {"open": drafts.count_open(_drafts_of(user))}),
         # Read only by pages that name agents.
         "agent_titles": SimpleLazyObject(lambda: titles.of_agents(request)),
         "may_see_calls": rights.may_read(user, "call_record"),
@@ -88,6 +91,11 @@ def chrome_context(request: http.Request) -> dict[str, Any]:
         "is_answer": request.method not in ("GET", "HEAD"),
     }
     return {"chrome": chrome}
+
+
+def _drafts_of(user: Any) -> str:
+    """Return the author whose drafts the user sees: everyone's (empty), or their own."""
+    return "" if rights.may_read(user, "draft") else user.get_username()
 
 
 def _to_decide(request: http.Request, counts: queries.Counts) -> dict[str, int]:

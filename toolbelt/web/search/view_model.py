@@ -38,6 +38,7 @@ _PAGES = (
     _Page("Overview", "home", "home start attention"),
     _Page("Review", "review", "inbox approve reject changed tools"),
     _Page("Approvals", "approvals", "review calls that wait approve reject ask person"),
+    _Page("Drafts", "drafts", "review saved changes try observe schedule apply"),
     _Page("Agents", "agents", "list"),
     _Page("Matrix", "matrix", "switches table agents toolkits"),
     _Page("Compare", "compare", "difference agents"),

@@ -1,0 +1,219 @@
+"""Tests that a form's change can be saved as a draft, seen, and applied by those who may make it."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests import fast_fixtures
+from tests.factories import call as recorded
+from tests.web import dashboard
+from toolbelt import models
+from toolbelt.control import drafts, writing
+from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
+from toolbelt.control.config import belts
+from toolbelt.control.people import roles
+from toolbelt.core import tool_versions
+from toolbelt.store import audit, snapshots
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+WRITE = writing.by("setup", via="command").replace(confirm=True)
+SWITCH = "/agents/ada/switches/issues/"
+
+
+@pytest.fixture
+def administrator(db: None) -> Client:
+    return fast_fixtures.logged_in(get_user_model().objects.create_superuser("root"))
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    user = get_user_model().objects.create_user("vera")
+    roles.assign(WRITE, "vera", "viewer")
+    return fast_fixtures.logged_in(user)
+
+
+def save(browser: Client, address: str, *, htmx: bool = True, **fields: Any) -> Any:
+    return dashboard.post(browser, "/review/drafts/save/", htmx=htmx, draft_of=address, **fields)
+
+
+def saved() -> drafts.Draft:
+    [draft] = drafts.listed()
+    return draft
+
+
+def act(browser: Client, draft: drafts.Draft, name: str, **fields: Any) -> Any:
+    return dashboard.post(browser, f"/review/drafts/{draft.key}/{name}/", **fields)
+
+
+def of_ada(on: bool = False) -> drafts.Draft:
+    return drafts.save(WRITE, lambda write: switches.flip(write, "ada", "issues", on))
+
+
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a switch": (SWITCH, {"on": "false", "was": "true"}),
+    "an override": ("/agents/ada/overrides/shell/", {"on": "false", "was": "unset"}),
+    "a reset": ("/agents/ada/reset/", {}),
+    "many at once": ("/bulk/", {"on": "false", "seen": '{"ada": {"issues": true, "shell": null}}'}),
+    "a block": ("/tools/shell/block/", {"on": "true", "was": "false"}),
+    "an agent's settings": ("/agents/ada/settings/change/", {"title": "Ada", "was": "{}"}),
+    "an archive": ("/agents/ada/archive/", {"archived": "yes"}),
+    "a belt": ("/belt/import/", {"text": "agents:\n- {key: new}\n"}),
+}
+
+
+@pytest.mark.parametrize("form", ["a switch", "an override", "many at once", "a block"])
+def test_the_change_of_a_form_is_saved_and_not_made(administrator: Client, form: str) -> None:
+    address, fields = FORMS[form]
+    before = belts.export()
+
+    response = save(administrator, address, **fields, reason="Too much")
+
+    draft = saved()
+    assert response.headers["HX-Redirect"] == f"/review/drafts/{draft.key}/"
+    assert (draft.author, draft.reason, draft.revision) == ("root", "Too much", belts.revision())
+    assert belts.export() == before
+    assert [entry.action for entry in audit.page(subject_kind="draft").entries] == ["draft.save"]
+    page = administrator.get(f"/review/drafts/{draft.key}/")
+    assert page.context["page"].notice.tone == "done"
+    act(administrator, draft, "apply", confirm="yes")
+    assert belts.export() != before
+
+
+def test_without_htmx_the_browser_is_sent_to_the_draft(administrator: Client) -> None:
+    response = save(administrator, SWITCH, htmx=False, on="false", was="true")
+
+    assert (response.status_code, response.headers["Location"]) == (303, f"/review/drafts/{saved().key}/")
+
+
+def test_a_form_that_is_refused_is_not_saved_and_keeps_its_page(administrator: Client) -> None:
+    response = save(administrator, SWITCH, on="false", was="unset")
+
+    assert (response.status_code, response.headers["HX-Reswap"]) == (409, "none")
+    assert response.context["page"].notice.tone == "refused"
+    assert not models.Draft.objects.exists()
+
+
+def test_only_forms_whose_changes_are_proved_are_saved(administrator: Client) -> None:
+    for address in ("/logout/", "/plugins/github/refresh/", "/review/drafts/save/", "https://example.com/"):
+        assert save(administrator, address).status_code == 404
+
+
+def test_a_viewer_sees_a_draft_with_its_proof_and_can_do_nothing_with_it(viewer: Client) -> None:
+    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["github__issue_read"]))
+    recorded(
+        "github__issue_read", agent="ada", state="", subagent="", dispatched=False, definition=definition
+    )
+    draft = of_ada()
+
+    listed = viewer.get("/review/drafts/").context["page"]
+    page = viewer.get(f"/review/drafts/{draft.key}/").context["page"]
+    proof = viewer.get(f"/review/drafts/{draft.key}/proof/", headers=dashboard.HTMX).context["page"].proof
+
+    assert [line.title for line in listed.open] == ["Turn off issues for ada"]
+    assert (page.may_apply, page.may_discard, page.differing) == (False, False, ())
+    [change] = page.changes
+    assert (change.verb, change.title, change.subject, change.agent) == (
+        "Turn off",
+        "Issues and reviews",
+        "issues",
+        "ada",
+    )
+    assert (proof.count("refused"), proof.calls) == (1, 1)
+    for name in ("apply", "discard"):
+        assert act(viewer, draft, name).status_code == 403
+    assert save(viewer, SWITCH, on="false", was="true").status_code == 403
+    assert switches.current_value("ada", "issues") is True
+
+
+def test_the_operator_of_one_agent_sees_and_applies_drafts_of_that_agent_only(belt: None) -> None:
+    user = get_user_model().objects.create_user("nora")
+    roles.set_operators(WRITE, "ada", ["nora"])
+    browser = fast_fixtures.logged_in(user)
+    other = drafts.save(WRITE, lambda write: switches.flip(write, "bob", "issues", True))
+    save(browser, SWITCH, on="false", was="true")
+    own = next(draft for draft in drafts.listed() if draft.author == "nora")
+
+    assert [line.draft.key for line in browser.get("/review/drafts/").context["page"].open] == [own.key]
+    assert browser.get(f"/review/drafts/{other.key}/").status_code == 403
+    assert act(browser, other, "apply").status_code == 403
+    act(browser, own, "apply", confirm="yes")
+    assert switches.current_value("ada", "issues") is False
+
+
+def test_what_has_to_be_confirmed_is_asked_when_the_draft_is_applied(administrator: Client) -> None:
+    save(administrator, "/agents/bob/switches/releases/", on="true", was="unset")
+    draft = saved()
+
+    asked = act(administrator, draft, "apply", reason="Agreed")
+
+    confirmation = asked.context["confirmation"]
+    assert confirmation.reasons[0] == "bob is protected."
+    assert ("reason", "Agreed") in confirmation.fields
+    assert switches.current_value("bob", "releases") is None
+    act(administrator, draft, "apply", **dict(confirmation.fields))
+    assert switches.current_value("bob", "releases") is True
+
+
+def test_the_page_names_what_is_not_as_it_was_and_nothing_is_applied(administrator: Client) -> None:
+    draft = of_ada()
+    switches.flip(WRITE, "ada", "issues", None)
+
+    page = administrator.get(f"/review/drafts/{draft.key}/").context["page"]
+    response = act(administrator, draft, "apply", htmx=False)
+
+    assert page.differing == ("issues of agent ada was on, and is not set",)
+    assert response.status_code == 303
+    assert switches.current_value("ada", "issues") is None
+
+
+def test_an_applied_draft_is_undone_as_one_change(administrator: Client) -> None:
+    draft = drafts.save(
+        WRITE,
+        lambda write: (
+            switches.flip(write, "ada", "issues", False),
+            entries.change(write, "agent", "bob", {"title": "Bob"}),
+        ),
+    )
+    before = belts.export()
+
+    act(administrator, draft, "apply", htmx=False, confirm="yes")
+    notice = administrator.get(f"/review/drafts/{draft.key}/").context["page"].notice
+    dashboard.post(administrator, f"/audit/{notice.undo}/undo/", whole="yes")
+
+    assert belts.export() == before
+    assert administrator.get(f"/audit/?batch={draft.key}").context["page"].log_page.total == 2
+    listed = administrator.get("/review/drafts/").context["page"]
+    assert ([line.draft.key for line in listed.open], [line.draft.key for line in listed.applied]) == (
+        [],
+        [draft.key],
+    )
+
+
+def test_a_draft_is_discarded(administrator: Client) -> None:
+    draft = of_ada()
+
+    assert act(administrator, draft, "discard").headers["HX-Redirect"] == "/review/drafts/"
+    assert administrator.get(f"/review/drafts/{draft.key}/").status_code == 404
+    assert administrator.get(f"/review/drafts/{uuid.uuid4()}/").status_code == 404
+
+
+def test_previews_have_a_button_that_saves_a_draft(operator: Client, olive: auth.User) -> None:
+    asked = dashboard.switch(operator, "releases", "true", "unset", agent="bob")
+    menu = operator.get("/agents/ada/effect/issues/")
+
+    button = 'formaction="/review/drafts/save/" name="draft_of" value="/agents/bob/switches/releases/"'
+    assert button in dashboard.text(asked)
+    assert 'formaction="/review/drafts/save/?draft_of=%2Fagents%2Fada%2Fswitches%2Fissues%2F"' in (
+        dashboard.text(menu)
+    )
+    response = dashboard.post(
+        operator, f"/review/drafts/save/?draft_of={SWITCH.replace('/', '%2F')}", on="false", was="true"
+    )
+    assert response.headers["HX-Redirect"] == f"/review/drafts/{saved().key}/"

@@ -1,0 +1,204 @@
+"""Drafts: changes that were saved instead of made, the page of each, and what is done with them.
+
+Saving runs the view of the form that would make the change, in a transaction that is rolled back, as a proof does.
+"""
+
+from __future__ import annotations
+
+import functools
+import uuid
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import reswap
+
+from toolbelt.control import drafts, writing
+from toolbelt.control.access import access_index
+from toolbelt.control.people import rights
+from toolbelt.core import effects, errors
+from toolbelt.web import proofs
+from toolbelt.web.kit import audit_words, http, notices, pieces, proved_forms, responses, titles, words
+from toolbelt.web.kit import forms as kit
+
+# The most changes of a draft that its page shows.
+MAX_SHOWN = 200
+
+
+class Saved(forms.Form):
+    """The address of the form that would make the change, and its reason; the other fields are those of that form."""
+
+    draft_of = forms.CharField(max_length=2000)
+    reason = forms.CharField(required=False, max_length=500)
+
+
+@require_safe
+def listing(request: http.Request) -> HttpResponse:
+    """Show the drafts: all of them to viewers, else one's own."""
+    return responses.show(request, _List(request), "review/drafts.html")
+
+
+@require_safe
+def page(request: http.Request, draft: uuid.UUID) -> HttpResponse:
+    """Show one draft."""
+    return responses.show(request, _DraftPage(request, _find(request, draft)), "review/draft.html")
+
+
+@require_safe
+@responses.require_read("call_record")
+def prove(request: http.Request, draft: uuid.UUID) -> HttpResponse:
+    """Show what a draft would have done to the recorded calls: a part for htmx, else a page."""
+    proof, refusal = None, ""
+    try:
+        proof = drafts.prove(responses.write(request), _find(request, draft).key)
+    except errors.ToolbeltError as error:
+        refusal = str(error)
+    view = proofs.Page(request, proof, refusal)
+    return responses.show(request, view, "proofs/proof.html", "proofs/_proof.html")
+
+
+@require_POST
+def save(request: http.Request) -> HttpResponse:
+    """Save the change of a form as a draft, and make nothing of it."""
+    asked = {"draft_of": request.GET.get("draft_of", ""), **request.POST.dict()}
+    form = Saved(asked)
+    match = proved_forms.find(form.cleaned_data["draft_of"]) if form.is_valid() else None
+    if match is None:
+        raise Http404("The address is not that of a change that can be saved as a draft.")
+    address, found = form.cleaned_data["draft_of"], match
+    declare = functools.partial(responses.declare, request, reverse("web:drafts"))
+    declare(parts=functools.partial(_keep_page, request), refusal="Not saved")
+
+    def act(write: writing.Write) -> None:
+        response = proved_forms.make(request, found, address)
+        if response.status_code >= 400:
+            raise errors.Refused("the change would be refused. Make it directly to see why.")
+
+    draft = drafts.save(responses.write(request, form.cleaned_data), act)
+    notice = notices.Notice(
+        text="Saved as a draft. Nothing was changed.",
+        detail="It is applied as you see it here, or not at all.",
+    )
+    responses.keep_notice(request, notice)
+    return responses.see_other(request, _address(draft))
+
+
+@require_POST
+def apply(request: http.Request, draft: uuid.UUID) -> HttpResponse:
+    """Make the change of a draft."""
+    found = _check(request, draft)
+    responses.declare(
+        request,
+        _address(found),
+        title=f"Apply “{found.title}”?",
+        verb="Apply draft",
+        refusal="Not applied",
+        fields=("reason",),
+    )
+    change = drafts.apply(responses.write(request, kit.Change(request.POST).checked()), found.key)
+    entry = responses.undo_entry(request, change)
+    notice = notices.Notice(text=f"Applied: {found.title}.", undo=entry, whole=entry is not None)
+    return responses.respond(request, notice, change.effect)
+
+
+@require_POST
+def discard(request: http.Request, draft: uuid.UUID) -> HttpResponse:
+    """Discard a draft: one's own, or one whose change the user may make."""
+    found = _find(request, draft)
+    if not _may_discard(request, found):
+        raise PermissionDenied
+    responses.declare(request, reverse("web:drafts"), refusal="Not discarded")
+    drafts.discard(responses.write(request, kit.Change(request.POST).checked()), found.key)
+    responses.keep_notice(request, notices.Notice(text=f"Discarded: {found.title}."))
+    return responses.see_other(request, reverse("web:drafts"))
+
+
+class Line(pieces.View):
+    """A draft in the list."""
+
+    def __init__(self, draft: drafts.Draft) -> None:
+        self.draft = draft
+        self.title = draft.title
+        self.url = _address(draft)
+        self.changes = words.counted(len(draft.changes), "change")
+
+
+class _List(pieces.Page):
+    """The drafts that can be applied, and those that were."""
+
+    def __init__(self, request: http.Request) -> None:
+        self.may_see_all = rights.may_read(request.user, "draft")
+        listed = drafts.listed("" if self.may_see_all else request.user.get_username())
+        self.open = [Line(draft) for draft in listed if draft.is_open]
+        self.applied = [Line(draft) for draft in listed if draft.applied is not None]
+
+
+class _Change(pieces.View):
+    """A change of a draft: what it does to what."""
+
+    def __init__(self, request: http.Request, change: Any, stored: Any) -> None:
+        line = audit_words.Line(
+            change, False, is_open=rights.may_read(request.user, change.subject_kind), stored=stored
+        )
+        self.verb = drafts.verb(change)
+        self.kind, self.subject, self.title, self.url = line.kind, line.subject, line.title, line.url
+        self.agent, self.is_flip, self.differences = line.agent, line.is_flip, line.differences
+        if change.key:
+            self.agent = change.subject_key
+        if line.kind == "agent":
+            self.title = titles.of_agents(request).get(change.subject_key, "")
+            known = change.subject_key in titles.of_agents(request)
+            self.url = reverse("web:agent_access", args=[change.subject_key]) if known else ""
+
+
+class _DraftPage(pieces.Page):
+    """One draft, with its changes; ``differing`` is what is not as it was, if it can still be applied."""
+
+    def __init__(self, request: http.Request, draft: drafts.Draft) -> None:
+        stored = access_index.catalog_view().catalog
+        self.draft = draft
+        self.list_url = reverse("web:drafts")
+        self.differing = drafts.differing(draft) if draft.is_open else ()
+        self.may_apply = draft.is_open and drafts.may_apply(request.user, draft)
+        self.may_discard = _may_discard(request, draft)
+        self.changes = [_Change(request, change, stored) for change in draft.changes[:MAX_SHOWN]]
+        self.more = len(draft.changes) - len(self.changes)
+        self.count = words.counted(len(draft.changes), "change")
+
+
+def _find(request: http.Request, key: uuid.UUID) -> drafts.Draft:
+    """Return a draft that the user may see: viewers see all, others their own, and those that they may apply."""
+    draft = drafts.find(key)
+    is_own = draft.author == request.user.get_username()
+    if not (is_own or rights.may_read(request.user, "draft") or drafts.may_apply(request.user, draft)):
+        raise PermissionDenied
+    return draft
+
+
+def _check(request: http.Request, key: uuid.UUID) -> drafts.Draft:
+    """Return a draft that the user may apply."""
+    draft = drafts.find(key)
+    if not drafts.may_apply(request.user, draft):
+        raise PermissionDenied
+    return draft
+
+
+def _may_discard(request: http.Request, draft: drafts.Draft) -> bool:
+    return draft.author == request.user.get_username() or drafts.may_apply(request.user, draft)
+
+
+def _address(draft: drafts.Draft) -> str:
+    return reverse("web:draft", args=[draft.key])
+
+
+def _keep_page(
+    request: http.Request, notice: notices.Notice, change: effects.Effect | None, status: int
+) -> HttpResponse:
+    """Show only the notice, so that the form with what was typed stays."""
+    view = pieces.Page()
+    view.notice = notice
+    parts = responses.show(request, view, "_notice_parts.html", "_notice_parts.html", status)
+    return reswap(parts, "none")
