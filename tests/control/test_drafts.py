@@ -216,6 +216,22 @@ def test_a_draft_asks_for_the_confirmations_of_the_direct_change(stored: None) -
     assert snapshots.find("ada", None).agent.switches == {}
 
 
+def test_several_agents_are_asked_about_together_and_by_name(stored: None) -> None:
+    for agent in ("ada", "bob"):
+        entries.change(WRITE, "agent", agent, {"protected": True})
+    draft = drafts.save(
+        WRITE, lambda write: [switches.flip(write, agent, "pushing", True) for agent in ("ada", "bob")]
+    )
+
+    with pytest.raises(errors.ConfirmationRequired) as asked:
+        drafts.apply(WRITE, draft.key)
+
+    destructive = [reason for reason in asked.value.reasons if "destructive" in reason]
+    assert [reason.partition(":")[0] for reason in destructive] == ["ada", "bob"]
+    tools_before, tools_after = asked.value.differences["tools"]
+    assert (tools_after - tools_before, asked.value.differences["added"]) == (2, ["git__push"])
+
+
 def test_a_draft_whose_rows_were_changed_is_not_applied(stored: None) -> None:
     draft = drafts.save(WRITE, flip())
     row = models.Draft.objects.get(pk=draft.key)

@@ -258,7 +258,8 @@ def _make_all(
         except errors.ConfirmationRequired as error:
             if write.confirm:
                 raise
-            reasons |= dict.fromkeys(error.reasons)
+            whose = "" if agent or step[0].subject_kind != "agent" else step[0].subject_key
+            reasons |= dict.fromkeys(_with_agent(reason, whose) for reason in error.reasons)
             effects_of.append(error.differences)
             _make(write.replace(confirm=True), step, shown)
     effect = None
@@ -266,7 +267,7 @@ def _make_all(
         after = snapshots.find(str(agent), None)
         effect = guards.effect(before.catalog, before.agent, after.agent)
     if reasons:
-        differences = effects_of[0] if effect is None else guards.describe_effect("", None, effect)
+        differences = guards.describe_effect("", None, effect) if effect is not None else _summed(effects_of)
         raise errors.ConfirmationRequired([*reasons], differences)
     logged = [entry for entry in audit.after(newest) if not entry.is_fact]
     if _together(logged) != _together(changes):
@@ -276,6 +277,24 @@ def _make_all(
         )
     last = logged[-1].id if logged else None
     return writing.Change(entry=last, before=None, after=None, effect=effect)
+
+
+def _with_agent(reason: str, agent: str) -> str:
+    """Return a reason to confirm with the agent it is about, unless it names it, or only one is changed."""
+    return reason if not agent or reason.startswith(agent) else f"{agent}: {reason}"
+
+
+def _summed(effects_of: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the effects on several agents together, as :func:`guards.describe_effect` does for one."""
+    known = [each for each in effects_of if each.get("tools")]
+    lists = ("added", "removed", "on_request_added", "on_request_removed")
+    return {
+        "tools": [sum(each["tools"][side] for each in known) for side in (0, 1)],
+        "tokens": [sum(each["tokens"][side] for each in known) for side in (0, 1)],
+        **{name: sorted({tool for each in known for tool in each.get(name, ())}) for name in lists},
+        "policy": [],
+        "breaks": [],
+    }
 
 
 def _step(change: audit.Entry) -> tuple[Any, ...]:
