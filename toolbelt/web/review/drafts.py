@@ -75,7 +75,7 @@ def save(request: http.Request) -> HttpResponse:
     def act(write: writing.Write) -> None:
         response = proved_forms.make(request, found, address)
         if response.status_code >= 400:
-            raise errors.Refused("the change would be refused. Make it directly to see why.")
+            raise errors.Refused("the change would be refused. Make the change directly to see why.")
 
     draft = drafts.save(responses.write(request, form.cleaned_data), act)
     notice = notices.Notice(
