@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.conftest import OPERATOR
 from toolbelt import models
-from toolbelt.control.config import belts
+from toolbelt.control.config import belt_effects, belts
 from toolbelt.control.servers import client_plugins, decisions, inbox
 from toolbelt.core import definitions, errors, tool_versions
 from toolbelt.runtime.calls import admissions
@@ -92,6 +92,15 @@ def test_a_changed_tool_is_held_at_the_approved_version() -> None:
     # The older version is declared again, and changes nothing.
     assert declare(REFUND).changed == ()
     assert inbox.load("shop", maximum=50).changes
+
+
+def test_an_import_keeps_a_held_tool_in_its_preview() -> None:
+    declare(REFUND)
+    approve("shop__refund")
+    belts.import_(OPERATOR, {"agents": [{"key": "ada", "tools": ["shop__refund"]}]})
+    declare({**REFUND, "description": "Refund an order, twice."})
+    assert explain.why(RequestKey("ada"), "shop__refund").decision.state == "active"
+    assert belt_effects.assess(OPERATOR, {"agents": [{"key": "bob", "title": "Bob"}]}).consequences == ()
 
 
 def test_a_held_tool_costs_the_tokens_of_its_approved_version() -> None:

@@ -270,11 +270,12 @@ def _ignored(document: Mapping[str, Any]) -> Iterator[errors.Problem]:
 def _as_imported(
     proposed: catalog.Catalog, document: Mapping[str, Any], stored: Mapping[str, Any]
 ) -> catalog.Catalog:
-    """Return the catalog with its toolkits in the order that they have after the import, and with the hooks of those in
-    code.
+    """Return the catalog with its toolkits in the order that they have after the import, and with what no belt has: the
+    hooks of toolkits in code, and the versions of tools that programs declare.
 
     The order decides what the policy says first, and what a budget defers.
     """
+    present = snapshots.catalog()
     existing, written = _names(stored, "toolkit"), _names(document, "toolkit")
     new = [name for name in written if name not in set(existing)]
     return catalog.compile_(
@@ -282,12 +283,17 @@ def _as_imported(
         stamp=proposed.stamp,
         categories=proposed.categories,
         plugins=proposed.plugins.values(),
-        tools=proposed.tools.values(),
+        tools=[
+            dataclasses.replace(tool, declared_versions=present.tools[key].declared_versions)
+            if key in present.tools
+            else tool
+            for key, tool in proposed.tools.items()
+        ],
         toolkits=[proposed.toolkits[key] for key in ordering.merge_order([*existing, *new], written)],
         loadouts=proposed.loadouts.values(),
         sub_apps=proposed.sub_apps.values(),
         gate_rules=proposed.gate_rules.values(),
-        code=snapshots.catalog().code,
+        code=present.code,
         count_tokens=proposed.count_tokens,
     ).as_of(clock.now())
 
