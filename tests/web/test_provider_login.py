@@ -264,6 +264,42 @@ def test_a_verified_address_joins_the_account_that_has_it(provider: Provider, cl
     assert auth.User.objects.get().check_password(PASSWORD)
 
 
+def test_an_account_that_is_joined_keeps_no_rights_but_those_of_its_groups(
+    provider: Provider, client: Client
+) -> None:
+    users.create(SETUP, "adams", PASSWORD, ["viewer"], "eve@example.com")
+    adams = auth.User.objects.get()
+    extra = auth.Permission.objects.get(codename="change_agent")
+    adams.user_permissions.add(extra)
+    auth.User.objects.update(is_staff=True)
+    support, approvers = (auth.Group.objects.create(name=name) for name in ("support", "approvers"))
+    support.permissions.add(extra)
+    adams.groups.add(support, approvers)
+    provider.person["email_verified"] = True
+    log_in(client)
+    joined = auth.User.objects.get()
+    assert not joined.has_perm("toolbelt.change_agent")
+    assert not joined.is_staff
+    assert {group.name for group in joined.groups.all()} == {"viewer", "approvers"}
+    entry = models.AuditEntry.objects.get(action="user.rights")
+    assert entry.before == ["toolbelt.change_agent", "group support", "the admin"]
+    # What is given later goes with the next login, too.
+    joined.user_permissions.add(extra)
+    log_in(Client())
+    assert not auth.User.objects.get().user_permissions.exists()
+
+
+def test_without_roles_of_groups_an_account_keeps_its_rights(
+    provider: Provider, client: Client, settings: Any
+) -> None:
+    settings.TOOLBELT_SIGN_IN_ROLES = {}
+    users.create(SETUP, "adams", PASSWORD, ["viewer"], "eve@example.com")
+    auth.User.objects.get().user_permissions.add(auth.Permission.objects.get(codename="change_agent"))
+    provider.person["email_verified"] = True
+    log_in(client)
+    assert auth.User.objects.get().has_perm("toolbelt.change_agent")
+
+
 @pytest.mark.parametrize("verified", [False, "false", None, 1])
 def test_an_unverified_address_joins_no_account(provider: Provider, client: Client, verified: Any) -> None:
     users.create(SETUP, "adams", PASSWORD, ["viewer"], "eve@example.com")
@@ -296,6 +332,39 @@ def test_an_address_that_another_identity_has_joined_is_not_joined_again(
 def test_a_name_that_is_taken_is_not_taken_over(provider: Provider, client: Client) -> None:
     auth.User.objects.create_user("eve")
     assert "There can be no account eve" in refused(log_in(client))
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("EVE", "eve"),
+        ("\N{CYRILLIC SMALL LETTER IE}ve", "eve"),
+        ("\N{FULLWIDTH LATIN SMALL LETTER E}ve", "eve"),
+        ("\N{GREEK CAPITAL LETTER ALPHA}da", "ada"),
+        ("stra\N{LATIN SMALL LETTER SHARP S}e", "STRASSE"),
+        ("system", ""),
+        ("Toolb\N{CYRILLIC SMALL LETTER IE}lt", ""),
+        ("GitHub", ""),
+    ],
+)
+def test_a_name_that_the_audit_log_could_take_for_another_is_refused(
+    provider: Provider, client: Client, name: str, taken: str
+) -> None:
+    models.Plugin.objects.create(name="github")
+    if taken:
+        auth.User.objects.create_user(taken)
+    provider.person["preferred_username"] = name
+    assert "There can be no account" in refused(log_in(client))
+    assert auth.User.objects.count() == bool(taken)
+
+
+def test_a_name_in_other_letters_is_one_of_its_own_in_their_common_form(
+    provider: Provider, client: Client
+) -> None:
+    auth.User.objects.create_user("eve")
+    provider.person["preferred_username"] = "Zo\N{LATIN SMALL LETTER E}\N{COMBINING DIAERESIS}"
+    log_in(client)
+    assert users.find("Zo\N{LATIN SMALL LETTER E WITH DIAERESIS}").roles == ["viewer"]
 
 
 def test_the_same_subject_of_another_issuer_is_another_person(

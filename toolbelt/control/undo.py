@@ -189,6 +189,7 @@ _ALTERNATIVES = {
     "token.issue": "revoke the token",
     "token.revoke": "issue another token",
     "user.roles": "assign or remove the role: {command} role",
+    "user.rights": "give the user a group at the provider that has a role",
     "user.create": "deactivate the user",
     "user.link": "deactivate the user",
     "user.factor_add": "remove the factor from your account",

@@ -144,29 +144,60 @@ def put(write: writing.Write, user: str, new_roles: Iterable[str], *, was: Any =
                 ", ".join(before) or "none",
                 by=writing.author(write, "user", user),
             )
-        changed = renew(write, user, new_roles)
+        changed = _set(write, row, new_roles)
         if changed and "administrator" in before:
             refuse_without_administrator()
     return changed
 
 
 def renew(write: writing.Write, user: str, new_roles: Iterable[str]) -> bool:
-    """Set the roles of a user as the provider gives them, also the last administrator's; return whether that changes
-    anything. Raise errors.NotFound.
+    """Set the roles of a user as the provider gives them, also the last administrator's, and take all other rights that
+    were given here: the provider could not end them. Return whether that changes anything. Raise errors.NotFound.
+
+    Groups without permissions stay, which say who approves; so do the agents that the user operates.
     """
     with writing.begin():
-        create_groups()
         row = _find(user)
-        before, names = _roles(row), set(new_roles)
-        after = tuple(role for role in ROLES if role in names)
-        if before == after:
-            return False
-        row.groups.remove(*logins.Group.objects.filter(name__in=set(before) - names))
-        row.groups.add(*logins.Group.objects.filter(name__in=set(after) - set(before)))
-        if ("administrator" in before) is not ("administrator" in after) and not row.is_superuser:
-            row.is_staff = "administrator" in after
-            row.save(update_fields=["is_staff"])
-        writing.record(write, "user", user, action="user.roles", before=list(before), after=list(after))
+        # As a list: both are done.
+        return any([_take_other_rights(write, row), _set(write, row, new_roles)])
+
+
+def _set(write: writing.Write, row: Any, new_roles: Iterable[str]) -> bool:
+    """Set the roles of a user; return whether that changes anything."""
+    create_groups()
+    before, names = _roles(row), set(new_roles)
+    after = tuple(role for role in ROLES if role in names)
+    if before == after:
+        return False
+    row.groups.remove(*logins.Group.objects.filter(name__in=set(before) - names))
+    row.groups.add(*logins.Group.objects.filter(name__in=set(after) - set(before)))
+    if ("administrator" in before) is not ("administrator" in after) and not row.is_superuser:
+        row.is_staff = "administrator" in after
+        row.save(update_fields=["is_staff"])
+    writing.record(
+        write, "user", row.get_username(), action="user.roles", before=list(before), after=list(after)
+    )
+    return True
+
+
+def _take_other_rights(write: writing.Write, row: Any) -> bool:
+    """Take the rights of a user that no role gives; return whether there were any."""
+    permissions = row.user_permissions.select_related("content_type").order_by("pk")
+    groups = row.groups.filter(permissions__isnull=False).exclude(name__in=ROLES).distinct().order_by("name")
+    is_staff = row.is_staff and "administrator" not in _roles(row)
+    before = [
+        *(f"{permission.content_type.app_label}.{permission.codename}" for permission in permissions),
+        *(f"group {group.name}" for group in groups),
+        *(["the admin"] if is_staff else []),
+    ]
+    if not before:
+        return False
+    row.user_permissions.clear()
+    row.groups.remove(*groups)
+    if is_staff:
+        row.is_staff = False
+        row.save(update_fields=["is_staff"])
+    writing.record(write, "user", row.get_username(), action="user.rights", before=before, after=[])
     return True
 
 

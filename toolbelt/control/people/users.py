@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 
 from toolbelt import conf, models
 from toolbelt.control import writing
-from toolbelt.control.people import provider, roles
+from toolbelt.control.people import names, provider, roles
 from toolbelt.core import errors
 
 
@@ -66,9 +66,8 @@ def create(write: writing.Write, name: str, password: str, new_roles: Iterable[s
     else:
         user.set_unusable_password()
     with writing.begin():
-        user.save()
-        writing.record(write, "user", name, action="user.create", before=None, after=None)
-        roles.put(write, name, new_roles)
+        _save(write, user)
+        roles.put(write, user.get_username(), new_roles)
 
 
 def create_of_provider(write: writing.Write, name: str, email: str, full_name: str) -> Any:
@@ -77,9 +76,16 @@ def create_of_provider(write: writing.Write, name: str, email: str, full_name: s
     user.first_name, _, user.last_name = full_name[:150].partition(" ")
     user.set_unusable_password()
     with writing.begin():
-        user.save()
-        writing.record(write, "user", name, action="user.create", before=None, after=None)
+        _save(write, user)
     return user
+
+
+def _save(write: writing.Write, user: Any) -> None:
+    """Store a new user; raise Invalid if the audit log could take the name for another one."""
+    name = user.get_username()
+    names.check_is_new(name)
+    user.save()
+    writing.record(write, "user", name, action="user.create", before=None, after=None)
 
 
 def set_password(write: writing.Write, name: str, password: str) -> None:
@@ -115,7 +121,8 @@ def set_active(write: writing.Write, name: str, active: bool) -> bool:
 
 def _new(name: str, email: str) -> Any:
     """Return a user who is not stored yet. Raise Invalid."""
-    user: Any = auth.get_user_model()(**{auth.get_user_model().USERNAME_FIELD: name}, email=email)
+    model: Any = auth.get_user_model()
+    user = model(**{model.USERNAME_FIELD: names.normal(name)}, email=email)
     try:
         user.full_clean(exclude=["password"])
     except ValidationError as error:
