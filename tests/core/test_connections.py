@@ -51,6 +51,7 @@ def problems(**given: Any) -> list[str]:
         {"command": "x", "env": {"GIT_AUTHOR_NAME": "Ada Lovelace", "GIT_AUTHOR_EMAIL": "ada@example.com"}},
         {"url": URL, "sign_in": "shared", "scopes": "repo read:org"},
         {"url": URL, "sign_in": "shared", "client_id": "Iv23li", "client_secret": "${GITHUB_SECRET}"},
+        {"url": URL, "sign_in": "shared", "client_id": "Iv23li", "issuer": "https://github.com/login/oauth"},
     ],
 )
 def test_a_valid_connection_without_secrets_has_no_problems(valid: dict[str, Any]) -> None:
@@ -178,6 +179,8 @@ def test_invalid_fields_of_a_stored_connection_are_ignored() -> None:
         ({"client_id": "x", "client_secret": "${KEY:-hush}"}, "client_secret"),
         ({"client_secret": "${KEY}"}, "client_secret"),
         ({"client_id": "x\n"}, "client_id"),
+        ({"issuer": "github.com"}, "issuer"),
+        ({"issuer": "https://github.com/ x"}, "issuer"),
         ({"scopes": "a  b"}, "scopes"),
         ({"scopes": 'a"'}, "scopes"),
     ],

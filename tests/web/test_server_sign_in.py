@@ -8,7 +8,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
+from cryptography.fernet import Fernet
 from django.contrib.auth import get_user_model
 from django.test import Client
 
@@ -181,6 +183,93 @@ def test_a_server_whose_address_was_changed_meanwhile_gets_no_tokens(
     upstream_servers.replace_connection(signed_in.SHELL, "notes", {"url": "https://other.example/mcp"})
     assert "address of notes was changed" in notice(plugin_manager, plugin_manager.get("/signed-in/", back))
     assert stored() is None
+
+
+def our_client(server: oauth_server.Running) -> dict[str, str]:
+    """Register a client there, as an operator does on its pages, and return the fields of a connection."""
+    answer = httpx.post(
+        f"{server.issuer}/register",
+        json={
+            "redirect_uris": ["http://testserver/signed-in/"],
+            "token_endpoint_auth_method": "none",
+            "scope": oauth_server.SCOPE,
+        },
+    )
+    return {"client_id": answer.json()["client_id"]}
+
+
+def test_a_client_that_an_operator_gave_is_for_the_authorization_server_that_they_saw(
+    plugin_manager: Client, belt: None, server: oauth_server.Running
+) -> None:
+    ours = our_client(server)
+    signed_in.add(server, **ours)
+    assert plugin_manager.post("/plugins/notes/sign-in/").context["page"].confirms
+    signed_in.sign_in(plugin_manager)
+    settings = connections.read(snapshots.catalog().plugins["notes"].upstream)
+    assert settings is not None
+    assert settings.issuer.rstrip("/") == server.issuer
+    with oauth_server.running() as other:
+        moved = {"url": other.url, "sign_in": "shared", **ours, "issuer": settings.issuer}
+        upstream_servers.replace_connection(signed_in.SHELL, "notes", moved)
+        said = notice(plugin_manager, plugin_manager.post("/plugins/notes/sign-in/"))
+        assert (other.issuer in said, server.issuer in said) == (True, True)
+        # An operator confirms it anew, with what they registered there.
+        confirmed = {**moved, **our_client(other), "issuer": other.issuer}
+        upstream_servers.replace_connection(signed_in.SHELL, "notes", confirmed)
+        assert "Signed in" in notice(plugin_manager, signed_in.sign_in(plugin_manager))
+
+
+def test_a_client_is_not_confirmed_by_who_signs_in_for_themselves(
+    plugin_manager: Client, belt: None, server: oauth_server.Running
+) -> None:
+    signed_in.add(server, **our_client(server), sign_in="person")
+    browser = fast_fixtures.logged_in(get_user_model().objects.create_superuser("eve"))
+    refused = browser.post("/account/servers/notes/sign-in/")
+    assert "not confirmed" in notice(browser, refused)
+    signed_in.sign_in(plugin_manager)
+    assert "Signed in" in notice(browser, signed_in.sign_in(browser, begin="/account/servers/{}/sign-in/"))
+
+
+def test_an_authorization_server_that_was_changed_meanwhile_stores_nothing(
+    plugin_manager: Client, belt: None, server: oauth_server.Running
+) -> None:
+    signed_in.add(server)
+    back = signed_in.consent(signed_in.begin(plugin_manager))
+    changed = {"url": server.url, "issuer": "https://other.example"}
+    upstream_servers.replace_connection(signed_in.SHELL, "notes", changed)
+    assert "changed meanwhile" in notice(plugin_manager, plugin_manager.get("/signed-in/", back))
+    assert stored() is None
+
+
+def test_signing_in_again_ends_the_grant_before(
+    plugin_manager: Client, belt: None, server: oauth_server.Running
+) -> None:
+    signed_in.add(server)
+    signed_in.sign_in(plugin_manager)
+    before = {*server.state.access, *server.state.refresh}
+    signed_in.sign_in(plugin_manager)
+    assert not before & {*server.state.access, *server.state.refresh}
+    assert (len(server.state.access), len(server.state.refresh)) == (1, 1)
+
+
+def test_signing_in_again_with_the_same_client_does_not_end_what_the_person_allowed_it(
+    plugin_manager: Client, belt: None, server: oauth_server.Running
+) -> None:
+    signed_in.add(server, **our_client(server))
+    signed_in.sign_in(plugin_manager)
+    signed_in.sign_in(plugin_manager)
+    assert len(server.state.refresh) == 2
+
+
+def test_signing_in_again_succeeds_although_the_grant_before_cannot_be_ended(
+    plugin_manager: Client, belt: None, server: oauth_server.Running, settings: Any
+) -> None:
+    signed_in.add(server)
+    signed_in.sign_in(plugin_manager)
+    server.state.refuses_revocation = True
+    assert "Signed in" in notice(plugin_manager, signed_in.sign_in(plugin_manager))
+    settings.TOOLBELT_ENCRYPTION_KEYS = [Fernet.generate_key().decode()]
+    assert "Signed in" in notice(plugin_manager, signed_in.sign_in(plugin_manager))
 
 
 def test_what_the_authorization_server_says_is_shown(

@@ -42,7 +42,7 @@ MAX_BYTES = 32 * 1024 * 1024
 # Fields that run code on the server. Writing them requires a separate permission.
 COMMAND_FIELDS = ("command", "args", "env", "cwd")
 URL_FIELDS = ("url", "headers")
-SIGN_IN_FIELDS = ("sign_in", "client_id", "client_secret", "scopes")
+SIGN_IN_FIELDS = ("sign_in", "client_id", "client_secret", "issuer", "scopes")
 
 # Toolbelt's own configuration, which no server may receive.
 _RESERVED_PREFIX = "TOOLBELT_"
@@ -90,8 +90,9 @@ class Connection:
     ``revision`` is the one of MCP to speak, or an earlier one without its own handshake; empty to probe the server.
     ``result_bytes`` and ``resource_bytes`` limit a result of a tool and a resource; 0: as for all servers.
     ``sign_in`` is who signs in with OAuth; empty: no one does. ``client_id`` and ``client_secret`` are those of a
-    client that an operator has registered; without them, Toolbelt registers itself. ``scopes`` are asked for, separated
-    by spaces; empty: those that the server names.
+    client that an operator has registered; without them, Toolbelt registers itself. ``issuer`` is the authorization
+    server for which they are, and the only one that is used; empty: not confirmed yet. ``scopes`` are asked for,
+    separated by spaces; empty: those that the server names.
     """
 
     command: str = ""
@@ -110,6 +111,7 @@ class Connection:
     sign_in: SignIn = ""
     client_id: str = ""
     client_secret: str = ""
+    issuer: str = ""
     scopes: str = ""
 
     @property
@@ -194,6 +196,7 @@ def of(fields: Mapping[str, Any]) -> Connection | None:
         sign_in=sign_in if sign_in in SIGN_INS else "",
         client_id=_text(fields.get("client_id")),
         client_secret=_text(fields.get("client_secret")),
+        issuer=_text(fields.get("issuer")),
         scopes=_text(fields.get("scopes")),
     )
     return connection if connection.command or connection.url else None
@@ -326,6 +329,9 @@ def _of_sign_in(fields: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
         yield ("client_secret",), "A client secret belongs to a client id: give 'client_id', too."
     if secret and variables.is_literal(secret):
         yield ("client_secret",), _WAY_OUT
+    issuer = fields.get("issuer") or ""
+    if issuer and (_UNSOUND.search(issuer) or not issuer.startswith(("https://", "http://"))):
+        yield ("issuer",), "An issuer is the address of an authorization server: it begins with https://."
     for field_name in ("client_id", "client_secret"):
         if _CONTROL.search(fields.get(field_name) or ""):
             yield (field_name,), f"{field_name!r} contains a control character: remove it."

@@ -38,6 +38,11 @@ class ServerSignIn(models.Model):
     ended = models.BooleanField(
         default=False, help_text="Whether the authorization server refuses permanently to renew it."
     )
+    refusals = models.PositiveIntegerField(
+        default=0,
+        db_default=0,
+        help_text="How often in a row the server refused an access token before it expired, which was then renewed.",
+    )
     busy_until = models.DateTimeField(
         null=True, help_text="Until when no process begins to renew it: one does, or one has failed to."
     )

@@ -18,12 +18,15 @@ from toolbelt.store import clock, encryption
 BEGUN = dt.timedelta(minutes=10)
 # How long a process may take to renew a token, and how long none tries again after a failure.
 LEASE, PAUSE = dt.timedelta(seconds=30), dt.timedelta(seconds=15)
+# A token that served this long before the server refused it begins a new count of refusals.
+SERVED = dt.timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
     """A sign-in: ``sealed`` is the grant, encrypted. ``error`` is why its token could not be renewed; for good, if it
-    is ``ended``. No process begins to renew it until ``busy_until``.
+    is ``ended``. No process begins to renew it until ``busy_until``. ``refusals`` is how many tokens in a row the
+    server refused before they expired.
     """
 
     id: int
@@ -37,6 +40,7 @@ class SignIn:
     expires: dt.datetime | None
     error: str
     ended: bool
+    refusals: int
     busy_until: dt.datetime | None
 
     def grant(self) -> str:
@@ -90,6 +94,7 @@ def put(
         "expires": expires,
         "error": "",
         "ended": False,
+        "refusals": 0,
         "busy_until": None,
     }
     row = models.Plugin.objects.get(name=plugin)
@@ -115,14 +120,25 @@ def lease(seen: SignIn) -> dt.datetime | None:
     return now + LEASE if free.update(busy_until=now + LEASE) else None
 
 
-def renew(seen: SignIn, lease: dt.datetime, grant: str, scopes: str, expires: dt.datetime | None) -> None:
-    """Store the renewed tokens, and end the lease."""
+def renew(
+    seen: SignIn,
+    lease: dt.datetime,
+    grant: str,
+    scopes: str,
+    expires: dt.datetime | None,
+    *,
+    was_refused: bool = False,
+) -> None:
+    """Store the renewed tokens, and end the lease. ``was_refused``: the server refused the token before it expired."""
+    is_first = clock.now() >= seen.renewed + SERVED
+    refusals = (1 if is_first else seen.refusals + 1) if was_refused else 0
     models.ServerSignIn.objects.filter(pk=seen.id, busy_until=lease).update(
         grant=encryption.encrypt(grant),
         scopes=scopes,
         renewed=clock.now(),
         expires=expires,
         error="",
+        refusals=refusals,
         busy_until=None,
     )
 
@@ -196,5 +212,6 @@ def _value(row: models.ServerSignIn) -> SignIn:
         expires=row.expires,
         error=row.error,
         ended=row.ended,
+        refusals=row.refusals,
         busy_until=row.busy_until,
     )

@@ -37,6 +37,8 @@ class State:
     authorize_error: str = ""
     refuses_refresh: str = ""
     is_down: bool = False
+    refuses_revocation: bool = False
+    refuses_access: bool = False
     rotates: bool = True
     registrations: int = 0
     refreshes: list[float] = field(default_factory=list)
@@ -125,7 +127,7 @@ class _Provider(
         return self._issue(client, scopes, resource)
 
     async def load_access_token(self, token: str) -> provider.AccessToken | None:
-        found = self.state.access.get(token)
+        found = None if self.state.refuses_access else self.state.access.get(token)
         return found if found is not None and (found.expires_at or 0) > time.time() else None
 
     async def revoke_token(self, token: provider.AccessToken | provider.RefreshToken) -> None:
@@ -211,6 +213,9 @@ def _application(state: State, issuer: str) -> Any:
             await inner(scope, receive, send)
             return
         body = await Request(scope, receive).body()
+        if scope["path"] == "/revoke" and state.refuses_revocation:
+            await Response("down", 503)(scope, receive, send)
+            return
         if scope["path"] == "/revoke":
             # The SDK demands the field, also of clients without a secret.
             body += b"&client_secret="

@@ -129,6 +129,15 @@ def test_a_client_that_an_operator_gives_is_not_registered() -> None:
     assert f"{ISSUER}/register" not in web.asked
 
 
+def test_a_client_that_an_operator_gives_is_for_one_authorization_server() -> None:
+    given: dict[str, Any] = {"client_id": "ours", "client_secret": "hush hush"}
+    assert begin(Web({}), **given, issuer=f"{ISSUER}/").client.information.client_id == "ours"
+    web = Web({})
+    with pytest.raises(authorization.OtherIssuerError, match=ISSUER):
+        begin(web, **given, issuer="https://other.example")
+    assert (f"{ISSUER}/register" in web.asked, web.forms) == (False, [{}])
+
+
 def test_openid_discovery_is_read_where_there_are_no_metadata_of_oauth() -> None:
     web = Web({METADATA_AT: (404, {}), f"{ISSUER}/.well-known/openid-configuration": METADATA})
     assert begin(web).client.issuer.rstrip("/") == ISSUER

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import itertools
 import json
 import os
@@ -24,11 +25,11 @@ from tests.runtime.connected import stopped as stopped
 from tests.store import conftest
 from toolbelt import models
 from toolbelt.control.servers import upstream_servers
-from toolbelt.core import admitting, connections
+from toolbelt.core import admitting, catalog, connections
 from toolbelt.plugins.upstream import authorization
 from toolbelt.runtime import calls, masking, threads
-from toolbelt.runtime.upstream import sign_ins
-from toolbelt.store import listings, server_sign_ins, snapshots
+from toolbelt.runtime.upstream import process_connections, sign_ins
+from toolbelt.store import clock, listings, server_sign_ins, snapshots
 
 # Other threads, and other processes, read and renew tokens.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -134,10 +135,7 @@ def test_a_renewal_is_stored_although_who_waits_gives_up(
 ) -> None:
     server = serve(seconds=2)
     refresh, sealed = authorization.refresh, stored().sealed
-    plugin = snapshots.catalog().plugins["notes"]
-    settings = connections.read(plugin.upstream)
-    assert settings is not None
-    tokens = sign_ins.Tokens(plugin, settings)
+    tokens = sign_ins.Tokens(*notes())
 
     async def slow(grant: Any, **options: Any) -> Any:
         new = await refresh(grant, **options)
@@ -199,6 +197,49 @@ def test_a_token_that_the_server_refuses_is_renewed_and_the_call_sent_again(serv
     assert connected.content(TOOL, {"text": "b"}) == {"result": "kept b"}
     assert len(server.state.refreshes) == 1
     assert server.state.calls == 2
+
+
+def test_a_server_that_refuses_new_tokens_too_costs_a_renewal_less_and_less_often(serve: Serve) -> None:
+    server = serve()
+    begun = clock.now() + dt.timedelta(seconds=2)
+    renewals = []
+    for minute in range(20):
+        with clock.stopped(begun + dt.timedelta(minutes=minute)):
+            for _ in range(3):
+                asyncio.run(refused_once(sign_ins.Tokens(*notes())))
+        renewals.append(len(server.state.refreshes))
+    # Each minute, until the pause of 64 seconds; then after two, three and five.
+    assert (renewals[0], renewals[5], renewals[-1]) == (1, 6, 9)
+
+
+def test_a_token_that_served_long_enough_is_renewed_at_once(serve: Serve) -> None:
+    server = serve(seconds=86_400)
+    models.ServerSignIn.objects.update(refusals=20)
+    with clock.stopped(clock.now() + dt.timedelta(hours=2)):
+        asyncio.run(refused_once(sign_ins.Tokens(*notes())))
+    assert (len(server.state.refreshes), stored().refusals) == (1, 1)
+
+
+async def refused_once(tokens: sign_ins.Tokens) -> None:
+    """Ask for a token, and for another one because the server refuses it."""
+    await tokens.renewed(await tokens.current())
+
+
+def notes() -> tuple[catalog.Plugin, connections.Connection]:
+    plugin = snapshots.catalog().plugins["notes"]
+    settings = connections.read(plugin.upstream)
+    assert settings is not None
+    return plugin, settings
+
+
+def test_calls_at_a_server_that_refuses_every_token_cost_one_renewal(serve: Serve) -> None:
+    server = serve()
+    connected.content(TOOL, {"text": "a"})
+    server.state.refuses_access = True
+    with clock.stopped(clock.now() + dt.timedelta(seconds=2)):
+        for _ in range(5):
+            assert answer().code == "tool-unavailable"
+    assert len(server.state.refreshes) == 1
 
 
 def test_a_server_that_does_not_rotate_keeps_its_refresh_token(serve: Serve) -> None:
@@ -295,6 +336,34 @@ def each_person() -> Iterator[oauth_server.Running]:
         assert connected.refresh("notes")["notes"].error == ""
         connected.grant(TOOL)
         yield server
+
+
+def test_a_person_needs_no_operators_sign_in_in_a_process_that_does_not_know_the_server(
+    each_person: oauth_server.Running,
+) -> None:
+    mona = signed_in_for_themselves("mona")
+    server_sign_ins.remove("notes")
+    change(each_person)
+    assert not getattr(ask(mona, "x"), "code", "")
+
+
+def test_a_persons_connection_to_find_out_about_sessions_is_theirs_alone(
+    each_person: oauth_server.Running,
+) -> None:
+    people = [signed_in_for_themselves(name) for name in ("mona", "nora")]
+    clients = [*each_person.state.clients][-2:]
+    change(each_person)
+    for person in people:
+        assert not getattr(ask(person, "x", "one session"), "code", "")
+    assert each_person.state.callers == clients
+    keys = {pooled.key for pooled in process_connections.pool.of("notes")}
+    assert keys == {f"shared:{person.pk} " for person in people}
+
+
+def change(server: oauth_server.Running) -> None:
+    """Change the connection, so that what this process knows of the server's sessions is no longer true."""
+    connection = {"url": server.url, "sign_in": "person", "timeout": 29}
+    upstream_servers.replace_connection(connected.OPERATOR, "notes", connection)
 
 
 def signed_in_for_themselves(name: str) -> Any:

@@ -40,13 +40,14 @@ class Person:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
     """Where a person is sent: ``url`` at the ``issuer``, who is asked for ``scopes``. The ``token_endpoint`` gets what
-    they come back with.
+    they come back with. ``confirms``: the client of the connection is for this authorization server, if they do.
     """
 
     url: str
     issuer: str
     token_endpoint: str
     scopes: str
+    confirms: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +105,11 @@ def begin(
     settings = _connection(name)
     if is_own and settings.sign_in != "person":
         raise errors.Refused(_NOT_OWN.format(name))
+    if is_own and settings.client_id and not settings.issuer:
+        raise errors.Refused(
+            f"The client id of {name} is not confirmed for an authorization server yet: an operator signs in on the"
+            " server's page first, or gives the connection its authorization server."
+        )
     state = secrets.token_urlsafe(32)
     filled = opening.filled(settings, environ)
     databases.release()
@@ -118,6 +124,7 @@ def begin(
         issuer=begun.client.issuer,
         token_endpoint=str(begun.client.metadata.token_endpoint),
         scopes=begun.client.scopes,
+        confirms=bool(settings.client_id and not settings.issuer),
     )
 
 
@@ -145,10 +152,14 @@ def finish(write: writing.Write, person: Person, back: CameBack) -> Finished:
         begun, back.code, back.iss, may_be_private=conf.ALLOW_PRIVATE_HTTP
     )
     with writing.begin():
-        _check_unchanged(found)
+        _check_unchanged(found, begun.client.issuer)
         if not found.is_own and not person.user.has_perm(CHANGE):
             raise errors.Refused(f"You may no longer sign in at {found.plugin} for others.")
-        _store(write, found, grant, person.user.pk if found.is_own else None)
+        before = _store(write, found, grant, person.user.pk if found.is_own else None)
+    if before is not None:
+        databases.release()
+        # With the same client, some servers would end everything that the person has allowed it, the new sign-in too.
+        _revoke(before, unless_of=grant.client.information.client_id)
     return Finished(plugin=found.plugin, is_own=found.is_own)
 
 
@@ -158,8 +169,6 @@ def end(write: writing.Write, name: str, person: int | None = None) -> bool:
 
     The connection stays one that is signed in to. Raise errors.NotFound.
     """
-    from toolbelt.plugins.upstream import authorization
-
     approvals.find(name, "upstream")
     with writing.begin():
         found = server_sign_ins.remove(name, person)
@@ -168,12 +177,7 @@ def end(write: writing.Write, name: str, person: int | None = None) -> bool:
         before = _described(found, is_own=person is not None)
         writing.record(write, "sign_in", name, action="sign_in.end", before=before, after=None)
     databases.release()
-    try:
-        grant = authorization.Grant.model_validate_json(found.grant())
-    except errors.Refused:
-        # No key decrypts it: its authorization server cannot be told.
-        return True
-    async_to_sync(authorization.revoke)(grant, may_be_private=conf.ALLOW_PRIVATE_HTTP)
+    _revoke(found)
     return True
 
 
@@ -233,22 +237,37 @@ def _connection(name: str) -> connections.Connection:
     return settings
 
 
-def _check_unchanged(found: server_sign_ins.Begun) -> None:
-    """Raise Refused if the server is another one by now, which must not get the tokens of the one before."""
+def _check_unchanged(found: server_sign_ins.Begun, issuer: str) -> None:
+    """Raise Refused if the server is another one by now, which must not get the tokens of the one before, or an
+    operator wants another authorization server.
+    """
+    from toolbelt.plugins.upstream import authorization
+
     settings = _connection(found.plugin)
     if settings.url != found.url:
         raise errors.Refused(f"The address of {found.plugin} was changed meanwhile: begin the sign-in again.")
+    if settings.issuer and not authorization.is_same_issuer(settings.issuer, issuer):
+        raise errors.Refused(
+            f"The authorization server of {found.plugin} was changed meanwhile: begin again."
+        )
     if found.is_own and settings.sign_in != "person":
         raise errors.Refused(_NOT_OWN.format(found.plugin))
 
 
-def _store(write: writing.Write, found: server_sign_ins.Begun, grant: Any, person: int | None) -> None:
+def _store(
+    write: writing.Write, found: server_sign_ins.Begun, grant: Any, person: int | None
+) -> server_sign_ins.SignIn | None:
+    """Store the sign-in, and return the one that it replaces."""
     from toolbelt.plugins.upstream import authorization
 
     write = write.in_batch()
     stored = belts.entry("plugin", approvals.find(found.plugin))["upstream"]
-    if not stored.get("sign_in"):
-        entries.change(write, "plugin", found.plugin, {"upstream": {**stored, "sign_in": "shared"}})
+    changes = {} if stored.get("sign_in") else {"sign_in": "shared"}
+    if stored.get("client_id") and not stored.get("issuer"):
+        # Who signed in saw where they were sent. From now on, no other gets what the operator registered.
+        changes["issuer"] = grant.client.issuer
+    if changes:
+        entries.change(write, "plugin", found.plugin, {"upstream": {**stored, **changes}})
     before = server_sign_ins.find(found.plugin, person)
     after = server_sign_ins.put(
         found.plugin,
@@ -268,6 +287,20 @@ def _store(write: writing.Write, found: server_sign_ins.Begun, grant: Any, perso
         before=_described(before, is_own=person is not None) if before is not None else None,
         after=_described(after, is_own=person is not None),
     )
+    return before
+
+
+def _revoke(found: server_sign_ins.SignIn, *, unless_of: str | None = None) -> None:
+    """Tell the authorization server that a sign-in has ended, unless it is of this client."""
+    from toolbelt.plugins.upstream import authorization
+
+    try:
+        grant = authorization.Grant.model_validate_json(found.grant())
+    except errors.Refused:
+        # No key decrypts it: its authorization server cannot be told.
+        return
+    if unless_of is None or grant.client.information.client_id != unless_of:
+        async_to_sync(authorization.revoke)(grant, may_be_private=conf.ALLOW_PRIVATE_HTTP)
 
 
 def _described(found: server_sign_ins.SignIn, *, is_own: bool) -> dict[str, Any]:

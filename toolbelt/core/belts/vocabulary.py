@@ -57,6 +57,7 @@ class Upstream(fields.Fields):
     sign_in: fields.Word[connections.SignIn] | None = None
     client_id: _Text | None = None
     client_secret: _Text | None = None
+    issuer: _Text | None = None
     scopes: _Text | None = None
 
 

@@ -374,6 +374,11 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--client-secret", metavar="${VAR}", help="its secret, as a variable")
     parser.add_argument(
+        "--issuer",
+        metavar="URL",
+        help="the authorization server for which the client is (default: confirmed with the first sign-in)",
+    )
+    parser.add_argument(
         "--scopes", metavar="TEXT", help="the scopes to ask for, separated by spaces (default: the server's)"
     )
     for kind in ("result", "resource"):

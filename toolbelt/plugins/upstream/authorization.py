@@ -44,6 +44,10 @@ class FailedError(errors.Refused):
     """A server does not do what OAuth asks of it, or does not answer. Its owner can fix this."""
 
 
+class OtherIssuerError(FailedError):
+    """The server names another authorization server than the one that is to be used. An operator can confirm it."""
+
+
 class RefusedError(FailedError):
     """The authorization server refuses the grant for good: someone has to sign in again."""
 
@@ -184,6 +188,7 @@ async def _registered(
         resource = await _resource_metadata(http, settings.url, refusal)
         issuer = str(resource.authorization_servers[0]) if resource else None
         metadata = await _metadata(http, settings.url, issuer)
+        _check_expected(settings, str(metadata.issuer))
         scopes = settings.scopes or utils.get_client_metadata_scopes(
             utils.extract_scope_from_www_auth(refusal), resource, metadata, models.DEFAULT_GRANT_TYPES
         )
@@ -272,6 +277,23 @@ def _check_scheme(url: str, named: str) -> None:
     is_web = named.startswith(("https://", "http://"))
     if not is_web or (url.startswith("https://") and not named.startswith("https://")):
         raise auth.OAuthFlowError(f"it names an address without https, {named}.")
+
+
+def is_same_issuer(one: str, other: str) -> bool:
+    """Return whether two issuers are the same, whether or not the root of a host ends in a slash."""
+    return utils.issuers_match(one, other)
+
+
+def _check_expected(settings: connections.Connection, issuer: str) -> None:
+    """Raise OtherIssuerError if an operator has named another authorization server: what they gave is for that one."""
+    if settings.issuer and not is_same_issuer(settings.issuer, issuer):
+        named, expected = (cleaning.line(text, MAX_WORDS) for text in (issuer, settings.issuer))
+        what = "its client id and secret are" if settings.client_id else "its connection is"
+        raise OtherIssuerError(
+            f"The sign-in did not begin: the server now names the authorization server {named}, and {what} for"
+            f" {expected}. Nothing was sent. If that is right, an operator can change the authorization server of the"
+            " connection, with what you registered there."
+        )
 
 
 def _given(

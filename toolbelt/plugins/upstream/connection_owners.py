@@ -27,6 +27,11 @@ def person_of(key: str) -> int | None:
     return int(person) if person else None
 
 
+def shared(person: int | None) -> str:
+    """Return the key of the connection that all requests share, or all of one person."""
+    return EVERYBODY if person is None else f"shared:{person} "
+
+
 def key(scope: Scope, caller: request_key.RequestKey, client: str = "", *, person: int | None = None) -> str:
     """Return the key of the connection of this scope that a request uses.
 
@@ -34,7 +39,9 @@ def key(scope: Scope, caller: request_key.RequestKey, client: str = "", *, perso
     request without any session uses the connection of its agent. ``person`` is for whom it is, if that matters.
     """
     if person is not None:
-        kind, _, owner = (key(scope, caller, client) or "shared ").partition(" ")
+        if scope == "shared":
+            return shared(person)
+        kind, _, owner = key(scope, caller, client).partition(" ")
         return f"{kind}:{person} {owner}"
     if scope == "shared":
         return EVERYBODY

@@ -75,7 +75,7 @@ async def run(admitted: gates.Admitted, check: background.Check | None = None) -
         caller=connection_owners.key("session", gate.call.key, gate.caller.client_session, person=person),
     )
     try:
-        scope = await _scope(plugin, settings, digest, left)
+        scope = await _scope(plugin, settings, digest, left, person)
         key = connection_owners.key(scope, gate.call.key, gate.caller.client_session, person=person)
         stale_claim_id = ""
         for _ in range(MAX_PROCESSES):
@@ -153,12 +153,18 @@ def _person(plugin: catalog.Plugin, settings: connections.Connection, gate: gate
 
 
 async def _scope(
-    plugin: catalog.Plugin, settings: connections.Connection, digest: str, left: Callable[[], float]
+    plugin: catalog.Plugin,
+    settings: connections.Connection,
+    digest: str,
+    left: Callable[[], float],
+    person: int | None,
 ) -> connection_owners.Scope:
-    """Return who shares a connection. A server over HTTP is connected to first if that is not configured."""
+    """Return who shares a connection. A server over HTTP is connected to first if that is not configured, by the person
+    themselves if each signs in: an operator may not be signed in.
+    """
     if scope := settings.shared_by(has_session=process_connections.known_session(plugin.name, digest)):
         return scope
-    pooled = server_lists.take(plugin, connection_owners.EVERYBODY, settings, digest)
+    pooled = server_lists.take(plugin, connection_owners.shared(person), settings, digest)
     try:
         await process_connections.running().run(pooled.server.tools(), left(), left)
     finally:

@@ -212,15 +212,14 @@ class Pool:
         return removed
 
     def _adopted(self, name: str, key: str, digest: str) -> Pooled | None:
-        """Return the connection that was opened to list the tools, if it has no state yet, and any owner may have it:
-        that of a person has another account.
+        """Return the connection that was opened to list the tools, if it has no state yet: for a person, their own,
+        because all others have another account.
         """
-        if connection_owners.person_of(key) is not None:
-            return None
-        spare = self._pooled.get((name, connection_owners.EVERYBODY))
+        spare_key = connection_owners.shared(connection_owners.person_of(key))
+        spare = self._pooled.get((name, spare_key))
         if spare is None or not spare.is_fresh or spare.running or spare.digest != digest:
             return None
-        del self._pooled[name, connection_owners.EVERYBODY]
+        del self._pooled[name, spare_key]
         spare.key = key
         self._pooled[name, key] = spare
         self._wake_maintenance()

@@ -34,8 +34,9 @@ MAX_EARLY = dt.timedelta(seconds=30)
 SEEN_SECONDS = 10.0
 # How often a process looks whether another one has renewed the token, and for how long.
 POLL_SECONDS, WAIT_SECONDS = 0.05, 30.0
-# A token that is refused when it is newer than this is not renewed: another one would be refused as well.
-NEW = dt.timedelta(seconds=1)
+# A token that is refused when it is newer than this is not renewed: another one would be refused as well. Doubled for
+# each refusal in a row, up to a limit.
+NEW, MAX_NEW = dt.timedelta(seconds=1), dt.timedelta(minutes=10)
 
 _WAY_OUT = "An operator can sign in on the server's page."
 _OWN_WAY_OUT = "They can sign in there on their page Account."
@@ -86,8 +87,9 @@ class Tokens:
                 raise live_connection.SignInNeededError(f"{who} {state} at {self._plugin}. {self._way_out}")
             grant = self._readable(found)
             token, expires = grant.token.access_token, _early(found.renewed, found.expires)
-            is_usable = token != refused or clock.now() < found.renewed + NEW
-            if is_usable and (expires is None or clock.now() < expires):
+            is_valid = expires is None or clock.now() < expires
+            is_usable = token != refused or clock.now() < found.renewed + _new_for(found.refusals)
+            if is_usable and is_valid:
                 self._keep(token, expires)
                 return
             if found.error and found.busy_until is not None and found.busy_until > clock.now():
@@ -98,7 +100,7 @@ class Tokens:
             if lease is not None:
                 # In a task of its own, because who waits may give up, and what was renewed must be stored; in a context
                 # of its own, because the last check of a call is not for this request.
-                renewal = self._renew(found, lease, grant)
+                renewal = self._renew(found, lease, grant, was_refused=is_valid)
                 loop = asyncio.get_running_loop()
                 self._renewal = loop.create_task(renewal, context=contextvars.Context())
                 await asyncio.shield(self._renewal)
@@ -127,7 +129,12 @@ class Tokens:
             raise live_connection.SignInNeededError(str(error)) from error
 
     async def _renew(
-        self, found: server_sign_ins.SignIn, lease: dt.datetime, grant: authorization.Grant
+        self,
+        found: server_sign_ins.SignIn,
+        lease: dt.datetime,
+        grant: authorization.Grant,
+        *,
+        was_refused: bool,
     ) -> None:
         """Renew the token and keep it; store why if that fails, and raise UnreachableError."""
         from toolbelt.plugins.upstream import authorization
@@ -148,7 +155,13 @@ class Tokens:
         expires = authorization.expiry(renewed.token, clock.now())
         scopes = renewed.token.scope or found.scopes
         store = functools.partial(
-            server_sign_ins.renew, found, lease, renewed.model_dump_json(), scopes, expires
+            server_sign_ins.renew,
+            found,
+            lease,
+            renewed.model_dump_json(),
+            scopes,
+            expires,
+            was_refused=was_refused,
         )
         await _stored(store, lease)
         self._keep(renewed.token.access_token, _early(clock.now(), expires))
@@ -170,6 +183,12 @@ async def _stored(store: Callable[[], None], lease: dt.datetime) -> None:
             if clock.now() >= lease:
                 raise
             await asyncio.sleep(POLL_SECONDS)
+
+
+def _new_for(refusals: int) -> dt.timedelta:
+    """Return how old a refused token must be to be renewed, after this many refusals in a row."""
+    # Limits the exponent; the result is limited anyway.
+    return min(MAX_NEW, NEW * (1 << min(refusals, 30)))
 
 
 def _early(renewed: dt.datetime, expires: dt.datetime | None) -> dt.datetime | None:

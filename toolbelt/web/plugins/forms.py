@@ -170,6 +170,13 @@ class Connection(Plugin):
         widget=forms.TextInput({"placeholder": "${MCP_FILES_SECRET}"}),
         help_text="As a variable, as in a header.",
     )
+    issuer = forms.CharField(
+        required=False,
+        max_length=2000,
+        label="Authorization server",
+        help_text="The issuer for which the client is; no other gets its secret. Leave empty to confirm it when you"
+        " sign in.",
+    )
     scopes = forms.CharField(
         required=False,
         max_length=2000,

@@ -140,7 +140,7 @@ class _Leaving(pieces.Page):
     def __init__(self, plugin: str, begun: sign_ins.Begun, back: str, *, is_own: bool) -> None:
         self.back, self.is_own = back, is_own
         self.plugin, self.title = plugin, titles.label("plugin", plugin)
-        self.url = begun.url
+        self.url, self.confirms = begun.url, begun.confirms
         self.host, *named = map(_host, (begun.url, begun.token_endpoint, begun.issuer))
         # A server could lead to an address that people know, and have the answer passed to one of its own.
         self.others = [host for host in dict.fromkeys(named) if host != self.host]
