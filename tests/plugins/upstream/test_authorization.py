@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx2
@@ -44,6 +44,8 @@ class Web:
             **answers,
         }
         self.addresses = addresses or {}
+        # Answers a registration by what is asked for; otherwise its address does.
+        self.answer_registration: Callable[[Answers], Any] | None = None
         self.asked: list[str] = []
         self.forms: list[dict[str, str]] = []
 
@@ -61,6 +63,8 @@ class Web:
         if url == SERVER or url.endswith("//notes.internal/mcp"):
             return httpx2.Response(401, headers={"www-authenticate": "Bearer"})
         answer = self.answers.get(url, (404, {}))
+        if url == f"{ISSUER}/register" and self.answer_registration is not None:
+            answer = self.answer_registration(json.loads(request.content))
         status, document = answer if isinstance(answer, tuple) else (200, answer)
         body = document if isinstance(document, bytes) else json.dumps(document).encode()
         return httpx2.Response(status, content=body, headers={"content-type": "application/json"})
@@ -136,6 +140,14 @@ def test_a_client_that_an_operator_gives_is_for_one_authorization_server() -> No
     with pytest.raises(authorization.OtherIssuerError, match=ISSUER):
         begin(web, **given, issuer="https://other.example")
     assert (f"{ISSUER}/register" in web.asked, web.forms) == (False, [{}])
+
+
+def test_an_authorization_server_that_does_not_know_the_scopes_registers_without_them() -> None:
+    refusal = (400, {"error": "invalid_client_metadata", "error_description": "scope must be ours"})
+    web = Web({})
+    web.answer_registration = lambda asked: (201, {"client_id": "bare"}) if "scope" not in asked else refusal
+    begun = begin(web)
+    assert (asked_of(begun.url)["client_id"], asked_of(begun.url)["scope"]) == ("bare", "notes")
 
 
 def test_openid_discovery_is_read_where_there_are_no_metadata_of_oauth() -> None:

@@ -324,6 +324,10 @@ async def _registration(
         )
     request = utils.create_client_registration_request(metadata, _asked(redirect_uri, scopes), "")
     response = await _fetched(http, request)
+    if response.status_code == 400 and scopes:
+        # Some know only scopes of their own, and not those of the servers for which they issue tokens.
+        request = utils.create_client_registration_request(metadata, _asked(redirect_uri, None), "")
+        response = await _fetched(http, request)
     if response.status_code not in (200, 201):
         raise auth.OAuthRegistrationError(
             f"its authorization server refused the registration (HTTP {response.status_code}){_error(response)[1]}"
