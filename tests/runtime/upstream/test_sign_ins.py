@@ -269,6 +269,16 @@ def test_a_revoked_grant_is_answered_with_the_reason_and_asked_once(serve: Serve
     assert (tool.retired, tool.seen) == (False, True)
 
 
+def test_pages_know_of_a_revoked_grant_after_the_first_call(serve: Serve) -> None:
+    server = serve()
+    connected.content(TOOL, {"text": "a"})
+    time.sleep(1.1)
+    server.state.revoke()
+    answer()
+    plugin, listing = snapshots.catalog().plugins["notes"], listings.find("notes")
+    assert listings.state(plugin, listing) == "sign-in-needed"
+
+
 def test_another_sign_in_makes_calls_work_again(serve: Serve, browser: Client) -> None:
     server = serve()
     connected.content(TOOL, {"text": "a"})

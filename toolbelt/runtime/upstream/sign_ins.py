@@ -23,7 +23,7 @@ from toolbelt import conf
 from toolbelt.core import catalog, connections, errors
 from toolbelt.plugins.upstream import live_connection
 from toolbelt.runtime import masking, threads
-from toolbelt.store import clock, server_sign_ins
+from toolbelt.store import clock, listings, server_sign_ins
 
 if TYPE_CHECKING:
     from toolbelt.plugins.upstream import authorization
@@ -146,9 +146,12 @@ class Tokens:
             _log.warning("access to a server not renewed", server=self._plugin, ended=ended)
             await threads.run(functools.partial(server_sign_ins.fail, found, lease, str(error), ended=ended))
             if ended:
-                raise live_connection.SignInNeededError(
-                    f"The sign-in at {self._plugin} has ended. {error} {self._way_out}"
-                ) from error
+                reason = f"The sign-in at {self._plugin} has ended. {error} {self._way_out}"
+                if self._person is None:
+                    # Pages and alerts say so at once: perhaps nothing asks for the server's tools for long.
+                    record = functools.partial(listings.record_failure, sign_in_needed=True, stderr="")
+                    await threads.run(functools.partial(record, self._plugin, error=reason))
+                raise live_connection.SignInNeededError(reason) from error
             raise live_connection.UnreachableError(
                 f"The access to {self._plugin} could not be renewed. {error}"
             ) from error
