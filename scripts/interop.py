@@ -7,6 +7,7 @@ another part's. All of them use one server, which runs as in production, on a sc
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import hashlib
 import json
@@ -257,6 +258,8 @@ def serving(scratch: Path, *, workers: int = 1, more: Environment | None = None)
         # Nothing runs the demo's tools here.
         "TOOLBELT_RUNNING_SECONDS": "0",
         "SECRET_KEY": secrets.token_urlsafe(50),
+        # A key of Fernet, for sign-ins at servers.
+        "TOOLBELT_ENCRYPTION_KEYS": base64.urlsafe_b64encode(secrets.token_bytes(32)).decode(),
         "ALLOWED_HOSTS": "127.0.0.1,localhost",
         "DATABASE_URL": f"sqlite:///{scratch / 'interop.sqlite3'}",
         "DJANGO_SUPERUSER_PASSWORD": secrets.token_urlsafe(16),
