@@ -6,6 +6,7 @@ that migrations create are restored in the same way after a test that commits.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -26,6 +27,7 @@ from pytest_django import DjangoDbBlocker
 
 from toolbelt import models
 from toolbelt.store import revisions, snapshots
+from toolbelt.web.login import browsers
 
 # Tables that only triggers write to.
 _BY_TRIGGERS = {models.Revision, models.AgentRevision}
@@ -99,6 +101,9 @@ def logged_in(user: AbstractBaseUser) -> Client:
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    # As after a first request.
+    session[browsers._NOTED] = [session.session_key, time.time()]
     session.save()
     browser = Client()
     browser.cookies[settings.SESSION_COOKIE_NAME] = session.session_key

@@ -196,6 +196,7 @@ _ALTERNATIVES = {
     "user.factor_rename": "rename it again",
     "user.factor_remove": "add the factor again",
     "user.factor_reset": "the user can set up a second factor again",
+    "user.logout": "the user can log in again",
     "user.recovery_codes": "make new codes again",
     "user.password": "set another password: {command} user password",
     "user.activate": "deactivate the user",

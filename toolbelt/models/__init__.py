@@ -32,6 +32,7 @@ from toolbelt.models.gate_rules import CallCount, GateRule
 from toolbelt.models.learned_words import LearnedWords
 from toolbelt.models.listings import Listing
 from toolbelt.models.log_levels import LogLevel
+from toolbelt.models.logins import Login, PasswordLink
 from toolbelt.models.open_questions import OpenQuestion
 from toolbelt.models.plugin_state import PluginState
 from toolbelt.models.preferences import Preferences, SavedView
@@ -70,8 +71,10 @@ __all__ = [
     "Listing",
     "Loadout",
     "LogLevel",
+    "Login",
     "Member",
     "OpenQuestion",
+    "PasswordLink",
     "Plugin",
     "PluginState",
     "Preferences",

@@ -129,6 +129,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "toolbelt.web.login.browsers.Middleware",
     "toolbelt.web.kit.preferences.time_zone_middleware",
     "toolbelt.web.kit.page_shell.htmx_leaves",
     "toolbelt.web.kit.hidden_characters.middleware",

@@ -17,14 +17,14 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
+from toolbelt.control.people import logins, provider, rights, roles, second_factors, users
 from toolbelt.control.people import preferences as stored_preferences
-from toolbelt.control.people import provider, rights, roles, second_factors
 from toolbelt.control.people import tokens as issued
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import sign_ins
 from toolbelt.web import tokens
 from toolbelt.web.kit import audit_words, forms, http, notices, pieces, preferences, responses, words
-from toolbelt.web.login import second_factor
+from toolbelt.web.login import browsers, second_factor
 
 MAX_CHANGES = 8
 # The kinds of entries, in the order of the pages, by the names in their permissions.
@@ -46,6 +46,8 @@ _KINDS: Mapping[str, str] = {
 _VERBS: Mapping[str, str] = {"view": "see", "add": "add", "change": "change", "delete": "remove"}
 # Every user sees these.
 _VISIBLE_TO_ALL = frozenset({"agent", "toolkit", "tool", "auditentry"})
+# Where on the page they are.
+_LOGINS = "/account/#logins"
 _log = structlog.get_logger(__name__)
 
 
@@ -114,9 +116,27 @@ def change_password(request: http.Request) -> HttpResponse:
         return _render(request, form, status=422)
     user = form.save()
     auth.update_session_auth_hash(request, user)
+    users.own_password_changed(responses.write(request), user, request.session.session_key)
     _log.info("password_changed", user=user.get_username())
     text, detail = "Password changed.", "You were logged out on your other browsers."
     return responses.respond(request, notices.Notice(text=text, detail=detail))
+
+
+@require_POST
+def end_login(request: http.Request, login: int) -> HttpResponse:
+    """Log the user out on one of their browsers."""
+    responses.declare(request, _LOGINS)
+    logins.end(responses.write(request), request.user, login)
+    return responses.respond(request, notices.Notice(text="You are logged out on that browser."))
+
+
+@require_POST
+def end_other_logins(request: http.Request) -> HttpResponse:
+    """Log the user out on all browsers but this one."""
+    responses.declare(request, _LOGINS)
+    count = logins.end_others(responses.write(request), request.user, request.session.session_key)
+    text = f"You are logged out on {words.counted(count, 'other browser')}."
+    return responses.respond(request, notices.Notice(text=text))
 
 
 def _render(request: http.Request, form: AnotherPassword, status: int = 200) -> HttpResponse:
@@ -150,6 +170,8 @@ class _Page(pieces.Page):
             f"Browser: {zone.replace('_', ' ')}",
         )
         self.password_rules = tuple(password_validation.password_validators_help_texts())
+        here = request.session.session_key or ""
+        self.logins = [(browsers.name(login.browser), login) for login in logins.of_user(user.pk, here)]
         self.servers = sign_ins.own(user.pk) if rights.may_use_any(user) else []
         self.session_ends = request.session.get_expiry_date()
         self.tokens = tuple(tokens.Line(token) for token in issued.all_tokens() if token.user == name)

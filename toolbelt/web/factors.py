@@ -26,7 +26,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from toolbelt import conf
-from toolbelt.control.people import second_factors
+from toolbelt.control.people import logins, second_factors
 from toolbelt.core import errors
 from toolbelt.web.kit import fields, http, notices, pieces, responses
 from toolbelt.web.kit import forms as kit
@@ -260,11 +260,18 @@ def _home() -> str:
 def _set_up(request: http.Request, text: str, codes: list[str]) -> HttpResponse:
     if not codes:
         return _changed(request, text)
+    _end_other_logins(request)
     return responses.show(request, _CodesPage(text, codes), "account/recovery_codes.html")
 
 
 def _changed(request: http.Request, text: str) -> HttpResponse:
-    return responses.respond(request, notices.Notice(text=text))
+    is_ended = _end_other_logins(request)
+    detail = "You were logged out on your other browsers." if is_ended else ""
+    return responses.respond(request, notices.Notice(text=text, detail=detail))
+
+
+def _end_other_logins(request: http.Request) -> bool:
+    return bool(logins.end_others(responses.write(request), request.user, request.session.session_key))
 
 
 def _show_confirmation(

@@ -14,9 +14,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt import conf
-from toolbelt.control.people import roles, second_factors, users
+from toolbelt.control.people import logins, roles, second_factors, users
 from toolbelt.core import errors
-from toolbelt.web.kit import fields, http, notices, pieces, responses
+from toolbelt.web.kit import fields, http, notices, pieces, responses, words
 from toolbelt.web.kit import forms as kit
 
 _ADD = ("auth.add_user", "auth.change_user")
@@ -140,6 +140,22 @@ def reset_second_factor(request: http.Request, person: str) -> HttpResponse:
         return responses.ask(request, f"Reset the second factor of {person}?", "Reset second factor", reasons)
     is_changed = second_factors.reset(responses.write(request, data), person)
     text = f"The second factor of {person} is reset." if is_changed else f"No changes: {person} has none."
+    return responses.respond(request, notices.Notice(text=text))
+
+
+@require_POST
+@permission_required("auth.change_user", raise_exception=True)
+def end_logins(request: http.Request, person: str) -> HttpResponse:
+    """Log a person out on all browsers, after a confirmation."""
+    form = kit.Change(request.POST)
+    responses.declare(request, reverse("web:people"), refusal="Not logged out")
+    _check_manageable(request, person)
+    data = form.checked()
+    if not data["confirm"]:
+        reasons = ("They can log in again. Their tokens and their clients that signed in stay.",)
+        return responses.ask(request, f"Log {person} out on all browsers?", "Log out", reasons)
+    count = logins.end_all(responses.write(request, data), users.row_of(person))
+    text = f"{person} is logged out on {words.counted(count, 'browser')}."
     return responses.respond(request, notices.Notice(text=text))
 
 

@@ -20,7 +20,7 @@ from django.db import transaction
 
 from toolbelt import conf
 from toolbelt.control import writing
-from toolbelt.control.people import users
+from toolbelt.control.people import logins, users
 from toolbelt.core import errors
 from toolbelt.store import clock, encryption
 
@@ -162,6 +162,7 @@ def reset(write: writing.Write, name: str) -> bool:
         is_changed = bool(_rows(user.pk).delete()[0])
         if is_changed:
             _record(write, user, "user.factor_reset", before=None, after=None)
+            logins.end_all(write, user)
     return is_changed
 
 

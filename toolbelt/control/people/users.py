@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 
 from toolbelt import conf, models
 from toolbelt.control import writing
-from toolbelt.control.people import names, provider, roles
+from toolbelt.control.people import logins, names, provider, roles
 from toolbelt.core import errors
 
 
@@ -98,6 +98,14 @@ def set_password(write: writing.Write, name: str, password: str) -> None:
     with writing.begin():
         user.save(update_fields=["password"])
         writing.record(write, "user", name, action="user.password", before=None, after=None)
+        logins.end_all(write, user)
+
+
+def own_password_changed(write: writing.Write, user: Any, session: str | None) -> None:
+    """Record that a user has changed their own password, and log them out on all browsers but that of a session."""
+    with writing.begin():
+        writing.record(write, "user", user.get_username(), action="user.password", before=None, after=None)
+        logins.end_others(write, user, session)
 
 
 def set_active(write: writing.Write, name: str, active: bool) -> bool:
@@ -116,6 +124,9 @@ def set_active(write: writing.Write, name: str, active: bool) -> bool:
         roles.refuse_without_administrator()
         action = "user.activate" if active else "user.deactivate"
         writing.record(write, "user", name, action=action, before=not active, after=active)
+        if not active:
+            # Otherwise they would be logged in again with the activation.
+            logins.end_all(write, row)
     return True
 
 
