@@ -186,6 +186,15 @@ SIGN_IN_ROLES: Annotated[
 LOCAL_LOGIN: Annotated[
     Literal["everyone", "superusers"], Field(default="everyone", description="everyone or superusers")
 ]
+# The address from which mail is sent. If empty, none is sent.
+EMAIL_FROM: Annotated[
+    str,
+    Field(
+        default="",
+        pattern=r"^([^\s@<>]+@[^\s@<>]+|[^@<>\n]+ <[^\s@<>]+@[^\s@<>]+>)?$",
+        description="empty, or an address such as toolbelt@example.com",
+    ),
+]
 # How many requests per minute each token may send to one process; 0 for no limit.
 API_PER_MINUTE: Annotated[_Count, Field(default=3000)]
 # The maximum size of a request's body in the API.

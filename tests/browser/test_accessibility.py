@@ -127,6 +127,10 @@ NO_PAGES = {
     "end_login",
     "end_other_logins",
     "end_logins",
+    "make_password_link",
+    "withdraw_password_link",
+    # tests/browser/test_login_and_navigation.py
+    "password_link",
     "passkey",
     "second_factor",
     "change_time_zone",

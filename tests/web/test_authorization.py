@@ -17,7 +17,7 @@ from toolbelt.mcp import discovery
 pytestmark = pytest.mark.django_db
 
 # URLs that respond without a login.
-OPEN = {"web:login", "web:passkey", "healthz", "readyz"}
+OPEN = {"web:login", "web:passkey", "web:password_link", "healthz", "readyz"}
 SAMPLES = {
     "document": "concepts.md",
     "agent": "ada",
@@ -82,6 +82,8 @@ CHANGES = {
     "web:end_login",
     "web:end_other_logins",
     "web:end_logins",
+    "web:make_password_link",
+    "web:withdraw_password_link",
     "web:rename_passkey",
     "web:remove_factor",
     "web:reset_second_factor",
@@ -156,6 +158,7 @@ OWN = {
 # Pages that also take the form that they show.
 BOTH = {
     "web:login",
+    "web:password_link",
     "web:second_factor",
     "web:passkey",
     "web:confirm_account",
@@ -194,6 +197,7 @@ def test_every_url_requires_a_login(client: Client, method: str) -> None:
     assert opened.pop("web:second_factor", None) == (None if method == "get" else 403)
     assert opened == dict.fromkeys(OPEN, 200 if method == "get" else 405) | {
         "web:login": 200,
+        "web:password_link": 404,
         "web:passkey": 200 if method == "get" else 403,
     }
 

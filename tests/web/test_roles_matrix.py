@@ -51,6 +51,8 @@ TABLE: Mapping[str, str] = {
     # Viewing
     "login": "anyone",
     "passkey": "anyone",
+    # Not found without the secret of a link: tests/web/test_password_links.py
+    "password_link": "anyone",
     # Sends someone who is logged in on.
     "second_factor": "every user",
     # Not found, unless there is a provider: tests/web/test_provider_login.py
@@ -203,6 +205,8 @@ TABLE: Mapping[str, str] = {
     "person_active": "administrators",
     "reset_second_factor": "administrators",
     "end_logins": "administrators",
+    "make_password_link": "administrators",
+    "withdraw_password_link": "administrators",
     "connect_token": "administrators",
     "first_request": "administrators",
     "issue_token": "administrators",

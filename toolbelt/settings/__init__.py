@@ -342,6 +342,18 @@ MFA_WEBAUTHN_USER_VERIFICATION = "required"
 # Its own limits count in each process: toolbelt.web.login.passwords counts in the database.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 
+# Mail, which is sent if TOOLBELT_EMAIL_FROM is set
+
+try:
+    globals().update(env.email_url("EMAIL_URL", default="smtp://localhost:25"))
+except (ValueError, KeyError):
+    # The error quotes the address, which has a password.
+    raise ImproperlyConfigured(
+        "Set EMAIL_URL to an address such as smtp+tls://user:password@mail.example.com:587."
+    ) from None
+# A person waits for it.
+EMAIL_TIMEOUT = 10
+
 # What a browser may do
 
 INSECURE_HTTP = env.bool("TOOLBELT_INSECURE_HTTP", default=ENVIRONMENT != "production")

@@ -14,10 +14,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt import conf
-from toolbelt.control.people import logins, roles, second_factors, users
+from toolbelt.control.people import logins, password_links, roles, second_factors, users
 from toolbelt.core import errors
 from toolbelt.web.kit import fields, http, notices, pieces, responses, words
 from toolbelt.web.kit import forms as kit
+from toolbelt.web.login import password_links as link_pages
 
 _ADD = ("auth.add_user", "auth.change_user")
 _MEANINGS = {
@@ -37,7 +38,8 @@ class NewPerson(kit.Fields, kit.Change):
         label="First password",
         strip=False,
         widget=forms.PasswordInput({"autocomplete": "new-password"}),
-        help_text="At least 12 characters. They can change it in their account.",
+        required=False,
+        help_text="At least 12 characters. Leave it empty to get a link with which they choose it.",
     )
     role = fields.Names(required=False)
 
@@ -45,8 +47,11 @@ class NewPerson(kit.Fields, kit.Change):
         super().__init__(*args, **kwargs)
         if conf.SIGN_IN_ISSUER:
             self.fields["email"].help_text = f"With this address, they log in with {conf.SIGN_IN_NAME}."
-            self.fields["password"].required = False
-            self.fields["password"].help_text += " Leave it empty if they have none here."
+            self.fields[
+                "password"
+            ].help_text = "At least 12 characters. Leave it empty if they have none here."
+        elif conf.EMAIL_FROM:
+            self.fields["email"].help_text = "The link is sent there, too."
 
 
 class Roles(kit.Change):
@@ -84,8 +89,10 @@ def create(request: http.Request) -> HttpResponse:
     data = form.checked()
     _check_assignable(request, data["role"])
     write = responses.write(request, data)
-    users.create(write, data["name"], data["password"], data["role"], data["email"])
-    return responses.respond(request, notices.Notice(text=f"User {data['name']} created."))
+    if data["password"] or (conf.SIGN_IN_ISSUER and data["email"]):
+        users.create(write, data["name"], data["password"], data["role"], data["email"])
+        return responses.respond(request, notices.Notice(text=f"User {data['name']} created."))
+    return _show_link(request, password_links.invite(write, data["name"], data["role"], data["email"]))
 
 
 @require_POST
@@ -129,7 +136,7 @@ def reset_second_factor(request: http.Request, person: str) -> HttpResponse:
     """Remove the second factors of a person who has lost them, after a confirmation."""
     form = kit.Change(request.POST)
     responses.declare(request, reverse("web:people"), refusal="Not reset")
-    _check_manageable(request, person)
+    _check_weaker(request, person)
     data = form.checked()
     if not data["confirm"]:
         reasons = (
@@ -140,6 +147,35 @@ def reset_second_factor(request: http.Request, person: str) -> HttpResponse:
         return responses.ask(request, f"Reset the second factor of {person}?", "Reset second factor", reasons)
     is_changed = second_factors.reset(responses.write(request, data), person)
     text = f"The second factor of {person} is reset." if is_changed else f"No changes: {person} has none."
+    return responses.respond(request, notices.Notice(text=text))
+
+
+@require_POST
+@permission_required("auth.change_user", raise_exception=True)
+def make_link(request: http.Request, person: str) -> HttpResponse:
+    """Make a link with which a person chooses a new password, after a confirmation, and show it once."""
+    form = kit.Change(request.POST)
+    responses.declare(request, reverse("web:people"), refusal="No link made")
+    _check_weaker(request, person)
+    data = form.checked()
+    if not data["confirm"]:
+        reasons = (
+            "With the link, they choose a new password, once. It replaces an earlier link.",
+            f"Give it to {person} alone: it is as good as their password.",
+        )
+        return responses.ask(request, f"Make a password link for {person}?", "Make link", reasons)
+    return _show_link(request, password_links.make(responses.write(request, data), person))
+
+
+@require_POST
+@permission_required("auth.change_user", raise_exception=True)
+def withdraw_link(request: http.Request, person: str) -> HttpResponse:
+    """Make a person's link invalid."""
+    form = kit.Change(request.POST)
+    responses.declare(request, reverse("web:people"), refusal="Not withdrawn")
+    _check_manageable(request, person)
+    is_gone = password_links.withdraw(responses.write(request, form.checked()), person)
+    text = f"The link of {person} is no longer valid." if is_gone else f"No changes: {person} has no link."
     return responses.respond(request, notices.Notice(text=text))
 
 
@@ -164,10 +200,25 @@ def _check_manageable(request: http.Request, person: str) -> None:
         raise PermissionDenied
 
 
+def _check_weaker(request: http.Request, person: str) -> None:
+    """Raise PermissionDenied for a person with a permission that the user has not: they could log in as them."""
+    _check_manageable(request, person)
+    if not users.row_of(person).get_all_permissions() <= request.user.get_all_permissions():
+        raise PermissionDenied
+
+
 def _check_assignable(request: http.Request, names: Iterable[str]) -> None:
     """Raise PermissionDenied for a role with more permissions than the user has."""
     if not set(names) <= set(roles.assignable(request.user)):
         raise PermissionDenied
+
+
+def _show_link(request: http.Request, link: password_links.Link) -> HttpResponse:
+    """Show a link once, beside the people. It is in the response alone, and not in the session."""
+    page = _Page(request, NewPerson())
+    page.link, page.address = link, link_pages.address(request, link)
+    page.sent = link_pages.send(request, link)
+    return responses.show(request, page, "people/people.html")
 
 
 def _render(request: http.Request, form: NewPerson, status: int = 200) -> HttpResponse:
@@ -175,12 +226,32 @@ def _render(request: http.Request, form: NewPerson, status: int = 200) -> HttpRe
 
 
 class _Page(pieces.Page):
-    """The people, and the form that creates one."""
+    """The people, and the form that creates one, or the link that was just made, with its address and where it was
+    sent.
+    """
+
+    link: password_links.Link | None = None
+    address = ""
+    sent = ""
 
     def __init__(self, request: http.Request, form: NewPerson, status: int = 200) -> None:
         self.people = users.listed()
-        self.with_second_factor = second_factors.names_with_one()
+        links, protected = password_links.waiting(), second_factors.names_with_one()
+        self.lines = [
+            _Line(person, links.get(person.name), person.name in protected) for person in self.people
+        ]
         self.form = form
         self.roles = [(role, _MEANINGS[role]) for role in roles.ROLES]
         self.chosen = request.POST.getlist("role") if form.is_bound else ["viewer"]
         self.assignable = roles.assignable(request.user)
+
+
+class _Line(pieces.View):
+    """A person, with the link that they can use, and whether their login asks for a second factor."""
+
+    def __init__(
+        self, person: users.Person, link: password_links.Link | None, has_second_factor: bool
+    ) -> None:
+        self.person = person
+        self.link = link
+        self.has_second_factor = has_second_factor

@@ -37,6 +37,7 @@ from toolbelt.web.call_log import views as calls
 from toolbelt.web.compare import views as compare
 from toolbelt.web.kit import live, saved_views
 from toolbelt.web.loadouts import views as loadouts
+from toolbelt.web.login import password_links
 from toolbelt.web.login import views as login
 from toolbelt.web.plugins import adding, client_plugins, sign_in
 from toolbelt.web.plugins import detail as plugin
@@ -74,6 +75,7 @@ urlpatterns = [
     ),
     path("login/second-factor/", login.SecondFactorView.as_view(), name="second_factor"),
     path("login/passkey/", login.PasskeyView.as_view(), name="passkey"),
+    path("password/", password_links.choose, name="password_link"),
     path("login/provider/", login.to_provider, name="to_provider"),
     path("login/provider/callback/", login.from_provider, name="provider_callback"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
@@ -207,6 +209,8 @@ urlpatterns = [
     path("people/new/", people.create, name="create_person"),
     path("people/<name:person>/roles/", people.set_roles, name="person_roles"),
     path("people/<name:person>/active/", people.set_active, name="person_active"),
+    path("people/<name:person>/password-link/", people.make_link, name="make_password_link"),
+    path("people/<name:person>/password-link/withdraw/", people.withdraw_link, name="withdraw_password_link"),
     path("people/<name:person>/logins/end/", people.end_logins, name="end_logins"),
     path("people/<name:person>/second-factor/", people.reset_second_factor, name="reset_second_factor"),
     path("connections/", connections.listing, name="connections"),

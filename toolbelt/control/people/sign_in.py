@@ -81,7 +81,7 @@ def _user_of(write: writing.Write, identity: Identity) -> Any:
 
 def _created(write: writing.Write, identity: Identity) -> Any:
     try:
-        return users.create_of_provider(write, identity.name, identity.email, identity.full_name)
+        return users.create_without_password(write, identity.name, identity.email, identity.full_name)
     except errors.Invalid as error:
         raise errors.Refused(
             f"There can be no account {identity.name} for you: {' '.join(p.message for p in error.problems)} If that"

@@ -70,8 +70,11 @@ def create(write: writing.Write, name: str, password: str, new_roles: Iterable[s
         roles.put(write, user.get_username(), new_roles)
 
 
-def create_of_provider(write: writing.Write, name: str, email: str, full_name: str) -> Any:
-    """Create a user who logs in with the provider, and return it; raise Invalid for a name that cannot be used."""
+def create_without_password(write: writing.Write, name: str, email: str, full_name: str = "") -> Any:
+    """Create a user who logs in with the provider, or chooses a password later, and return it.
+
+    Raise Invalid for a name or an address that cannot be used.
+    """
     user = _new(name, email)
     user.first_name, _, user.last_name = full_name[:150].partition(" ")
     user.set_unusable_password()
@@ -144,6 +147,12 @@ def _new(name: str, email: str) -> Any:
                 for message in texts
             ]
         ) from error
+    return user
+
+
+def with_password(user: Any, password: str) -> Any:
+    """Return a user with another password, which is not stored yet. Raise Invalid with what is wrong with it."""
+    _set_password(user, password)
     return user
 
 

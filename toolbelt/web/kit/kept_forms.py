@@ -41,6 +41,7 @@ _EXCLUDED = frozenset(
         "web:login",
         "web:second_factor",
         "web:passkey",
+        "web:password_link",
         "web:logout",
         "web:change_password",
         "web:confirm_account",
