@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import dashboard, devices
+from tests.browser import accessibility, dashboard, devices
 from tests.browser.conftest import PASSWORD, OpensPage
 
 pytestmark = pytest.mark.browser
@@ -77,3 +77,36 @@ def test_the_second_page_knows_the_time_zone_of_the_browser(open_page: OpensPage
     page = open_page("/audit/", timezone_id="Asia/Tokyo")
     page.goto("/account/")
     expect(page.get_by_role("combobox", name="Time zone")).to_contain_text("Browser: Asia/Tokyo")
+
+
+@pytest.mark.usefixtures("olive_is_staff")
+def test_an_invited_person_chooses_a_password_and_is_logged_out_by_an_administrator(
+    open_page: OpensPage,
+) -> None:
+    page = open_page("/people/", reduced_motion="reduce")
+    page.get_by_label("User name").fill("kim")
+    page.get_by_role("button", name="Create user").click()
+    expect(page.get_by_role("heading", name="Invitation for kim")).to_be_visible()
+    problems = accessibility.problems(page, "invitation", "main")
+    link = page.locator("#link-text").inner_text().strip()
+
+    theirs = open_page("/login/", user=None, reduced_motion="reduce")
+    theirs.goto(link)
+    problems += accessibility.problems(theirs, "choose a password", "main")
+    theirs.get_by_label("New password", exact=True).fill("a quite different horse")
+    theirs.get_by_label("Repeat the new password").fill("a quite different horse")
+    theirs.get_by_role("button", name="Set password").click()
+    theirs.get_by_label("User name").fill("kim")
+    theirs.get_by_label("Password").fill("a quite different horse")
+    theirs.get_by_role("button", name="Log in").click()
+    expect(theirs.get_by_role("heading", name="Overview")).to_be_visible()
+
+    page.goto("/people/")
+    page.get_by_text("Account of kim").click()
+    problems += accessibility.problems(page, "account of a person", "main")
+    page.get_by_role("button", name="Log out everywhere").click()
+    page.get_by_role("button", name="Log out", exact=True).click()
+    expect(page.get_by_text("kim is logged out on 1 browser.")).to_be_visible()
+    theirs.goto("/agents/")
+    expect(theirs).to_have_title("Log in · Toolbelt")
+    assert problems == []
