@@ -89,7 +89,9 @@ def make() -> None:
         declared = client_plugins.declared(PLUGIN, AGENT)
     except errors.NotFound:
         return
-    client_plugins.declare_from_program(AGENT, PLUGIN, _without_limit(declared))
+    # The older version still runs beside the newer one: what is not declared for a day is withdrawn.
+    for version in (declared, _without_limit(declared)):
+        client_plugins.declare_from_program(AGENT, PLUGIN, version)
     with processes.command():
         for agent, tool, arguments in _CALLS:
             calls.run(agent, tool, arguments, session=SESSION)
