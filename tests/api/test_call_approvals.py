@@ -21,6 +21,7 @@ from toolbelt.runtime import plugins
 from toolbelt.runtime.calls import approval_waits
 
 OLIVE = writing.by("olive", via="screen")
+RULE = {"key": "time", "effect": "ask", "tools": ["clock"], "reason": "Time is money."}
 CALL = {"tool": "clock", "arguments": {"zone": "UTC", "password": "hunter2-hunter2"}}
 
 
@@ -37,8 +38,7 @@ def asking(stored: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask about each call of the clock."""
     monkeypatch.setattr(plugins, "serves", lambda plugin, tool: True)
     monkeypatch.setattr(plugins, "registry", AnyPlugin)
-    rule = {"key": "time", "effect": "ask", "tools": ["clock"], "reason": "Time is money."}
-    entries.put(SETUP, "gate_rule", rule)
+    entries.put(SETUP, "gate_rule", RULE)
 
 
 def asking_as(role: str, name: str = "olive", scope: str = "write") -> Asking:
@@ -59,7 +59,12 @@ def pending(client: Asking) -> str:
     return str(answer["approval"]["id"])
 
 
-def test_a_call_is_approved_over_http_and_runs_once(asking: None) -> None:
+@pytest.mark.parametrize(
+    ("past", "does"),
+    [({}, "asks"), ({"without": ["checked"]}, "asks, until the session has checked")],
+)
+def test_a_call_is_approved_over_http_and_runs_once(asking: None, past: dict[str, Any], does: str) -> None:
+    entries.put(SETUP, "gate_rule", {**RULE, **past})
     ada, olive = agent(), asking_as("operator")
     key = pending(ada)
     (listed,) = olive.get("/approvals").json()["items"]
@@ -69,7 +74,7 @@ def test_a_call_is_approved_over_http_and_runs_once(asking: None) -> None:
         ("password", True),
         ("zone", False),
     ]
-    assert details["rules"] == [{"key": "time", "does": "asks", "reason": "Time is money."}]
+    assert details["rules"] == [{"key": "time", "does": does, "reason": "Time is money."}]
     approved = olive.post(f"/agents/ada/approvals/{key}/approve", {"shown": listed["shown"]})
     assert (approved.status_code, approved.json()["state"]) == (200, "approved")
     assert ada.get(f"/agents/ada/approvals/{key}").json()["state"] == "approved"

@@ -26,6 +26,8 @@ from toolbelt.runtime.calls import approval_waits
 ERAS = {"legacy": OLD, "auto": NEW}
 QUERY = {"query": "order 12"}
 RULE = {"key": "ask", "effect": "ask", "tools": ["kb__search"], "reason": "A person looks at this."}
+# A call of a session that has not, or of none.
+PAST = {"key": "unchecked", "effect": "ask", "tools": ["kb__search"], "without": ["checked"]}
 AGENT = {"key": "ada", "tools": ["kb__search", "kb__plain"], "mcp_loading": "list"}
 OLIVE = writing.by("olive", via="screen")
 
@@ -45,7 +47,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.fixture
 def token(transactional_db: None, install: Install, ran: list[Any]) -> str:
-    install("Kb", gate_rules=[RULE], agents=[AGENT])
+    install("Kb", gate_rules=[RULE, PAST], agents=[AGENT])
     return tokens.issue(SETUP, agent="ada").text
 
 

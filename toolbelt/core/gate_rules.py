@@ -9,7 +9,7 @@ denies or asks applies then, one that allows does not.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -41,7 +41,7 @@ class Past:
     ``identity`` a digest of the arguments (empty: there is none); both may raise conditions.TooComplexError if the
     judgement has to be quick. ``session`` is whose calls count as those of one session. ``breaker`` is the rule on
     identical calls that applies where no other one does. ``is_judged``: the call was judged before and counts already,
-    so that rules about the past are left out.
+    so that rules about the past are left out, but for those that its approval has ``answered``.
     """
 
     labels: frozenset[str] | None = None
@@ -50,6 +50,7 @@ class Past:
     session: str = ""
     breaker: catalog.GateRule | None = None
     is_judged: bool = False
+    answered: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +184,7 @@ def _applies_after(rule: catalog.GateRule, past: Past) -> bool:
     if not (rule.labels or rule.without or rule.more_than):
         return True
     if past.is_judged:
-        return False
+        return rule.key in past.answered
     if not (rule.labels or rule.without):
         return True
     if past.labels is None:
@@ -220,6 +221,9 @@ def _count(
 
 def _is_reached(count: Count | None, rule: catalog.GateRule, past: Past) -> bool:
     """Return whether no more calls may be counted; also if that is unknown, but of identical calls by default."""
+    if past.is_judged:
+        # Its limit was reached when people were asked.
+        return True
     counted = None if count is None else past.count(count)
     if counted is None:
         return rule.effect != "allow" and rule is not past.breaker

@@ -69,9 +69,11 @@ def past(
     at: dt.datetime,
     is_quick: bool = False,
     is_judged: bool = False,
+    answered: Collection[str] = (),
 ) -> gate_rules.Past:
     """Return what came before a call of a tool. ``client_session`` is the session that its MCP client has of its own.
-    With ``is_quick``, schema.TooComplexError is raised where the database would be read.
+    ``is_judged`` and ``answered`` are as in :class:`gate_rules.Past`. With ``is_quick``, schema.TooComplexError is
+    raised where the database would be read.
     """
     one = key.session or client_session
     has_breaker = bool(one) and conf.IDENTICAL_CALLS and not is_judged
@@ -82,6 +84,7 @@ def past(
         session=one,
         breaker=_breaker(conf.IDENTICAL_CALLS) if has_breaker else None,
         is_judged=is_judged,
+        answered=answered,
     )
 
 

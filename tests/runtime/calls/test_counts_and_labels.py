@@ -206,6 +206,68 @@ def test_people_are_asked_about_calls_beyond_a_limit_and_what_they_approve_count
     assert search() == "approval-pending"
 
 
+PASTS: dict[str, dict[str, Any]] = {
+    "labels": {"labels": ["private"]},
+    "without": {"without": ["checked"]},
+    "a limit": {"more_than": {"calls": 1, "per": "day", "of": "tool"}},
+}
+ROADS_OF_S: dict[str, Callable[[], Any]] = {
+    "a program": lambda: calls.run("ada", "kb__search", GIVEN, session="s"),
+    "an event loop": lambda: async_to_sync(calls.arun)("ada", "kb__search", GIVEN, session="s", wait=0),
+    "a dispatched call": lambda: calls.answer_blocking(
+        call("call_tool", {"tool": "kb__search", "arguments": GIVEN}, IN_S, by_dispatch=True)
+    ),
+    "a host, for an app": lambda: calls.answer_blocking(call("kb__search", key=IN_S, by_host=True)),
+    "an admission": lambda: admissions.admit(call("shop__find", key=IN_S)),
+}
+
+
+def ask_after(kb: Callable[..., None], past: str) -> None:
+    """Have people asked because of what came before a call, and because of another rule."""
+    rule = {"effect": "ask", "tools": ["kb__search", "shop__find"]}
+    kb({**rule, "key": "past", **PASTS[past]}, {**rule, "key": "plain"})
+    if past == "labels":
+        bring("private", tool="kb__hold")
+        agent_sessions.bring("ada", "s", ["private"], "kb__hold")
+    if past == "a limit":
+        resets = dt.datetime(2031, 5, 5, tzinfo=dt.UTC)
+        for tool in rule["tools"]:
+            models.CallCount.objects.create(rule="past", subject=tool, resets=resets, calls=1)
+
+
+@pytest.mark.parametrize("past", PASTS)
+@pytest.mark.parametrize("road", ROADS_OF_S)
+def test_what_is_asked_about_for_its_past_runs_once_approved(
+    kb: Callable[..., None], road: str, past: str
+) -> None:
+    ask_after(kb, past)
+    assert code(ROADS_OF_S[road]()) == "approval-pending"
+    assert asked.latest().rules == ("past", "plain")
+    asked.approve()
+    assert code(ROADS_OF_S[road]()) == "ok"
+    # Once.
+    assert code(ROADS_OF_S[road]()) == "approval-pending"
+
+
+@pytest.mark.parametrize("past", PASTS)
+def test_an_approved_call_that_is_tried_again_is_still_the_one_that_people_approved(
+    kb: Callable[..., None], past: str
+) -> None:
+    ask_after(kb, past)
+    search(IN_S)
+    asked.approve()
+    waiting = arrival.prepare(gates.CallGate(call("kb__search", key=IN_S), may_ask=True))
+    assert isinstance(waiting, gates.Admitted)
+    last_checks.check_again(waiting)
+    # Its server was not reached.
+    last_checks.check_again(waiting)
+    assert asked.states() == ["spent"]
+    entries.put(OPERATOR, "gate_rule", {"key": "more", "effect": "ask", "tools": ["kb__search"]})
+    with pytest.raises(last_checks.DeniedError) as denied:
+        last_checks.check_again(waiting)
+    assert denied.value.refusal.code == "approval-pending"
+
+
 def test_a_count_begins_again_and_the_old_ones_are_removed(kb: Callable[..., None]) -> None:
     kb(ONE_A_DAY)
     assert search() == "ok"

@@ -21,9 +21,11 @@ from django.test import Client
 from tests import fast_fixtures, signed_in
 from tests.plugins.upstream import oauth_server
 from tests.runtime import connected, worker_processes
+from tests.runtime.calls import asked
 from tests.runtime.connected import stopped as stopped
 from tests.store import conftest
 from toolbelt import models
+from toolbelt.control.catalog import entries
 from toolbelt.control.servers import upstream_servers
 from toolbelt.core import admitting, catalog, connections
 from toolbelt.plugins.upstream import authorization
@@ -240,6 +242,19 @@ def test_calls_at_a_server_that_refuses_every_token_cost_one_renewal(serve: Serv
         for _ in range(5):
             assert answer().code == "tool-unavailable"
     assert len(server.state.refreshes) == 1
+
+
+def test_a_call_that_people_approved_is_sent_again_too(serve: Serve) -> None:
+    server = serve()
+    connected.content(TOOL, {"text": "a"})
+    rule = {"key": "unchecked", "effect": "ask", "tools": [TOOL], "without": ["checked"]}
+    entries.put(connected.OPERATOR, "gate_rule", rule)
+    assert answer("b").code == "approval-pending"
+    asked.approve()
+    time.sleep(1.1)
+    server.state.access.clear()
+    assert connected.content(TOOL, {"text": "b"}) == {"result": "kept b"}
+    assert (server.state.calls, asked.states()) == (2, ["done"])
 
 
 def test_a_server_that_does_not_rotate_keeps_its_refresh_token(serve: Serve) -> None:

@@ -182,7 +182,7 @@ async def carry_out(admitted: gates.Admitted) -> Answer:
         answer = await _carry_out(admitted)
     finally:
         if gate.spent and gate.recording.outcome:
-            await asyncio.shield(gate.in_thread(asking.finish, gate.recording.outcome, key=gate.spent))
+            await asyncio.shield(gate.in_thread(asking.finish, gate.recording.outcome, key=gate.spent.key))
     if gate.spent and approval is not None:
         return dataclasses.replace(answer, notice=answering.notice(approval))
     return answer

@@ -301,11 +301,14 @@ def _admit(
     admission = judge(gate, resolved, snapshot, is_quick=is_quick)
     # Only has to be unique, because _call_id signs it. The system's random numbers take ten times as long.
     key = f"{random.getrandbits(4 * _KEY_LENGTH):0{_KEY_LENGTH}x}"
-    is_due = isinstance(admission, admitting.Admission) and not gate.count_at_once()
+    # What an approval is for is judged once more before it is counted.
+    is_due = isinstance(admission, admitting.Admission) and (
+        admission.approval is not None or not gate.count_at_once()
+    )
     if is_due and is_quick:
         # It is counted in the database.
         raise schema.TooComplexError
-    if isinstance(admission, admitting.Admission) and tool is not None and (is_due or admission.approval):
+    if isinstance(admission, admitting.Admission) and tool is not None and is_due:
         # It runs as soon as this is answered.
         admitted = gates.Admitted(
             gate=gate,

@@ -58,8 +58,8 @@ class CallGate:
         self.call, self.caller = call, caller
         # Whether people are asked about the call, if rules ask. Otherwise, nothing is done to what they were asked.
         self.may_ask = may_ask
-        # The key of the approval that it has spent.
-        self.spent = ""
+        # The approval that it has spent.
+        self.spent: call_approvals.Approval | None = None
         # What it adds to the past when it runs, once: the counts that it belongs to, and labels of its session.
         self.counts: tuple[gate_rules.Count, ...] = ()
         self.brings: frozenset[str] = frozenset()
@@ -204,6 +204,7 @@ class CallGate:
             at=at,
             is_quick=is_quick,
             is_judged=self.is_counted,
+            answered=() if self.spent is None else self.spent.rules,
         )
 
     def _check(
@@ -263,7 +264,8 @@ class CallGate:
             arguments=arguments,
             judgement=refusal.judgement,
         )
-        approval = asking.answer(held, may_ask=self.may_ask, spent=self.spent)
+        spent = "" if self.spent is None else self.spent.key
+        approval = asking.answer(held, may_ask=self.may_ask, spent=spent)
         if isinstance(approval, admitting.Refusal):
             return approval
         # A copy: the program that called may still change its own.

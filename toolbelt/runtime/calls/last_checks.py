@@ -127,7 +127,7 @@ def _spend(admitted: gates.Admitted, approval: call_approvals.Approval) -> Denie
         return None
     if not asking.spend(approval, admitted.gate.recording.arguments, admitted.call_id):
         return _changed(admitted)
-    admitted.gate.spent = approval.key
+    admitted.gate.spent = approval
     return None
 
 
