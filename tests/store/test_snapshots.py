@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
@@ -291,6 +291,28 @@ def test_all_agents_are_cached_and_only_changed_ones_reloaded(
     assert ada.agent is again[0].agent
     assert changed.agent.title == "Bob"
     assert changed.state != again[1].state
+
+
+@pytest.mark.django_db
+def test_what_is_tried_takes_no_room_in_the_cache_and_does_not_stay(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    factories.everything()
+    factories.agent("bob", position=1)
+    first = snapshots.present()
+    before = list(snapshots._agents)
+    with transaction.atomic(), snapshots.trying():
+        # All agents are read again, as after every change of the catalog.
+        models.Toolkit.objects.update(key="other")
+        tried = snapshots.present()
+        assert [entry.state for entry in tried] == [None, None]
+        with django_assert_num_queries(PRESENT_QUERIES):
+            assert snapshots.present()[0].agent is tried[0].agent
+        assert snapshots.find("bob", None).agent is tried[1].agent
+        transaction.set_rollback(True)
+    assert sorted(snapshots._agents) == sorted(before)
+    with django_assert_num_queries(PRESENT_QUERIES):
+        assert snapshots.present() == first
 
 
 @pytest.mark.django_db

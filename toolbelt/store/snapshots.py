@@ -12,7 +12,7 @@ import contextvars
 import datetime as dt
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS, connection, transaction
@@ -35,18 +35,26 @@ MAX_NAMED = 200
 # The current one, and the one before it for requests that still use it.
 MAX_CATALOGS = 2
 
+_Slot = tuple[str, int, str, str]
 _catalogs: caches.LruCache[tuple[str, str], values.Catalog] = caches.LruCache(MAX_CATALOGS)
-_agents: caches.LruCache[tuple[str, int, str, str], consumers.Agent] = caches.LruCache(MAX_AGENTS)
+_agents: caches.LruCache[_Slot, consumers.Agent] = caches.LruCache(MAX_AGENTS)
 _compiling = threading.Lock()
 _hooks: toolkit_hooks.HooksByToolkit = {}
 _watcher: Callable[[values.Catalog], object] | None = None
 # The catalog that was compiled last, and the one of which the watcher was told last: the same, if no block has ended.
 _newest: values.Catalog | None = None
-# The catalogs of a transaction that will be rolled back, by their stamps.
-_tried: contextvars.ContextVar[dict[str, values.Catalog] | None] = contextvars.ContextVar(
-    "tried", default=None
-)
 _watched: values.Catalog | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """What was read within a transaction that will be rolled back: catalogs by their stamps, and agents."""
+
+    catalogs: dict[str, values.Catalog] = field(default_factory=dict)
+    agents: dict[_Slot, consumers.Agent] = field(default_factory=dict)
+
+
+_tried: contextvars.ContextVar[_Tried | None] = contextvars.ContextVar("tried", default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +88,7 @@ class StoredState:
 
 
 class Present(NamedTuple):
-    """An agent as it is now, and a key of this state; None if the state has no stamp."""
+    """An agent as it is now, and a key of this state; None if the state has no stamp, or is tried only."""
 
     agent: consumers.Agent
     state: Hashable | None
@@ -91,13 +99,13 @@ def find(agent_key: str, session_key: str | None) -> StoredState:
     probe = _probe(agent_key, session_key)
     for _ in range(TRIES):
         stored = _compiled(probe.catalog_number, probe.catalog_stamp)
-        if stored is not None and (agent := _agents.get(_slot(probe, connection.alias))) is not None:
+        if stored is not None and (agent := _cached_agent(_slot(probe, connection.alias))) is not None:
             return _stored_state(probe, stored, agent, session_key)
         read = agents.load(probe.agent_id)
         next_probe = _probe(agent_key, session_key)
         if stored is not None and read is not None and next_probe.stamps == probe.stamps:
             if all(probe.stamps):
-                _agents.put(_slot(probe, connection.alias), read)
+                _cache_agent(_slot(probe, connection.alias), read)
             return _stored_state(next_probe, stored, read, session_key)
         probe = next_probe
     with transaction.atomic():
@@ -153,25 +161,25 @@ def present(*, archived: bool = False) -> list[Present]:
     Three queries if nothing changed: only agents are read for which, or for whose catalog, something was written.
     """
     probes = _probe_agents(archived)
-    cached = {probe.agent_id: _agents.get(_slot(probe, connection.alias)) for probe in probes}
+    cached = {probe.agent_id: _cached_agent(_slot(probe, connection.alias)) for probe in probes}
     absent = [agent_id for agent_id, agent in cached.items() if agent is None]
     read: dict[int, consumers.Agent] = {}
+    tried = _tried.get()
     if absent:
         read = agents.load_several(absent if len(absent) <= MAX_NAMED else None)
         again = {probe.agent_id: probe.stamps for probe in _probe_agents(archived)}
         for probe in probes:
             agent = read.get(probe.agent_id)
             if agent is not None and all(probe.stamps) and again.get(probe.agent_id) == probe.stamps:
-                _agents.put(_slot(probe, connection.alias), agent)
+                _cache_agent(_slot(probe, connection.alias), agent)
     now = clock.now()
     result = []
     for probe in probes:
         agent = cached[probe.agent_id] or read.get(probe.agent_id)
         if agent is not None and agent.archived is archived:
-            state = (
-                (*_slot(probe, connection.alias), tuple(agent.expired(now))) if all(probe.stamps) else None
-            )
-            result.append(Present(agent.as_of(now), state))
+            slot = _slot(probe, connection.alias)
+            is_known = all(probe.stamps) and (tried is None or slot not in tried.agents)
+            result.append(Present(agent.as_of(now), (*slot, tuple(agent.expired(now))) if is_known else None))
     return result
 
 
@@ -208,10 +216,10 @@ def watch(watcher: Callable[[values.Catalog], object]) -> None:
 
 @contextlib.contextmanager
 def trying() -> Iterator[None]:
-    """Keep the catalogs that are compiled within the block to it: what it writes is rolled back, so nothing may be
-    disconnected for it.
+    """Keep the catalogs and agents that are read within the block to it: what it writes is rolled back, so nothing may
+    be disconnected for it, and nothing that others use makes room for it.
     """
-    token = _tried.set({})
+    token = _tried.set(_Tried())
     try:
         yield
     finally:
@@ -235,9 +243,9 @@ def _compiled(number: int, stamp: str) -> values.Catalog | None:
     if (cached := _catalogs.get((connection.alias, stamp))) is not None:
         return cached
     if stamp and (tried := _tried.get()) is not None:
-        if stamp not in tried:
-            tried[stamp] = rows.load(number, stamp, _hooks)
-        return tried[stamp]
+        if stamp not in tried.catalogs:
+            tried.catalogs[stamp] = rows.load(number, stamp, _hooks)
+        return tried.catalogs[stamp]
     with _compiling:
         if (cached := _catalogs.get((connection.alias, stamp))) is not None:
             return cached
@@ -249,6 +257,19 @@ def _compiled(number: int, stamp: str) -> values.Catalog | None:
         _newest = read
         _tell(read.as_of(clock.now()))
         return read
+
+
+def _cached_agent(slot: _Slot) -> consumers.Agent | None:
+    tried = _tried.get()
+    found = tried.agents.get(slot) if tried is not None else None
+    return found or _agents.get(slot)
+
+
+def _cache_agent(slot: _Slot, agent: consumers.Agent) -> None:
+    if (tried := _tried.get()) is not None:
+        tried.agents[slot] = agent
+    else:
+        _agents.put(slot, agent)
 
 
 def _as_of(stored: values.Catalog, now: dt.datetime) -> values.Catalog:
@@ -296,7 +317,7 @@ def _probe_catalog() -> tuple[int, str]:
     return row or (0, "")
 
 
-def _slot(probe: state_probe.ProbedState, alias: str) -> tuple[str, int, str, str]:
+def _slot(probe: state_probe.ProbedState, alias: str) -> _Slot:
     # The catalog's stamp is included because an agent names tools and toolkits by key, and keys may change.
     return alias, probe.agent_id, probe.agent_stamp, probe.catalog_stamp
 
