@@ -48,9 +48,7 @@ def declare(tmp_path: Path, settings: Any) -> Callable[..., values.Plan]:
             f"address: https://toolbelt.example.com/\ndestinations: [{', '.join(destinations)}]\n"
         )
         settings.TOOLBELT_ALERTS_FILE = str(file)
-        plan = alerts.plan()
-        assert plan.problems == ()
-        return plan
+        return alerts.plan()
 
     return declare
 
@@ -237,15 +235,59 @@ def test_a_test_is_audited_and_an_unknown_destination_is_named(
         ("5", "write a mapping"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_explained_and_sends_nothing(
-    tmp_path: Path, settings: Any, destination: str, problem: str
+def test_a_destination_that_cannot_be_used_is_explained_and_the_others_get_alerts(
+    receiver: Receiver, declare: Callable[..., values.Plan], destination: str, problem: str
 ) -> None:
-    file = tmp_path / "alerts.yaml"
-    file.write_text(f"address: https://toolbelt.example.com\ndestinations: [{destination}]\n")
-    settings.TOOLBELT_ALERTS_FILE = str(file)
-    plan = alerts.plan()
-    assert plan.destinations == ()
+    plan = declare(destination, WEBHOOK)
     assert any(problem in each for each in plan.problems), plan.problems
+    assert all(each.startswith("destinations[0]: ") for each in plan.problems)
+    ask()
+    assert alerts.run(plan) == 1
+    assert any(problem in each for each in alerts.problems())
+    with pytest.raises(errors.Invalid):
+        alerts.test(OLIVE, "a")
+
+
+@pytest.mark.parametrize("address", ["http://[", "https://[::1", "no address", "https://x.example:99999/"])
+def test_a_destination_that_fails_stops_no_other_and_is_said(
+    receiver: Receiver, declare: Callable[..., values.Plan], monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("ALERTS_WRONG", address)
+    first = "{name: a, slack: '${ALERTS_WRONG}'}"
+    plan = declare(first, WEBHOOK, first.replace("name: a", "name: z"))
+    ask()
+    assert alerts.run(plan) == 1
+    assert deliveries() == [("a", "waiting", 1), ("ops", "delivered", 1), ("z", "waiting", 1)]
+    said = alerts.problems()
+    assert [each.split(":")[0] for each in said] == ["Alerts do not reach a", "Alerts do not reach z"]
+    assert address not in "".join(said)
+
+
+def test_an_error_of_any_kind_stops_neither_the_others_nor_what_is_due(
+    receiver: Receiver, declare: Callable[..., values.Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = declare("{name: a, slack: '${ALERTS_ADDRESS}'}", WEBHOOK)
+    send = alerts._send
+    assert send is not None
+
+    def fail_at_a(destination: values.Destination, *args: Any) -> str:
+        if destination.name == "a":
+            raise RuntimeError(SECRET)
+        return send(destination, *args)
+
+    monkeypatch.setattr(alerts, "_send", fail_at_a)
+    ask()
+    assert alerts.run(plan) == 1
+    assert alerts.problems() == ["Alerts do not reach a: RuntimeError."]
+
+    def fail() -> Any:
+        raise RuntimeError
+
+    monkeypatch.setattr(alerts.events, "current", fail)
+    monkeypatch.setattr(alerts, "_send", send)
+    with clock.stopped(NOON + dt.timedelta(minutes=1)):
+        assert alerts.run(plan) == 1
+        assert alerts.problems() == []
 
 
 def test_an_address_that_is_none_is_a_problem_of_the_file() -> None:

@@ -80,7 +80,9 @@ class Destination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The destinations of an installation, and the address at which its pages are; or why there are none."""
+    """The destinations of an installation, and the address at which its pages are; ``problems`` say which destinations
+    are left out, and why.
+    """
 
     address: str = ""
     destinations: tuple[Destination, ...] = ()
@@ -88,7 +90,7 @@ class Plan:
 
 
 def plan(document: Any) -> Plan:
-    """Read what a file declares. With a problem, nothing is sent."""
+    """Read what a file declares. A destination with a problem gets nothing; without an address, none does."""
     if not isinstance(document, Mapping) or not set(document) <= {"address", "destinations"}:
         return Plan(problems=("The file is a mapping of address and destinations.",))
     address, listed = document.get("address"), document.get("destinations")
@@ -101,11 +103,17 @@ def plan(document: Any) -> Plan:
         problems.append("destinations: list at least one.")
         listed = []
     names = [entry.get("name") if isinstance(entry, Mapping) else None for entry in listed]
+    is_usable, usable = not problems, []
     for position, entry in enumerate(listed):
-        problems += [f"destinations[{position}]: {why}" for why in _problems(entry, names)]
-    if problems:
-        return Plan(problems=tuple(problems))
-    return Plan(address=str(address).rstrip("/"), destinations=tuple(map(_destination, listed)))
+        whys = [f"destinations[{position}]: {why}" for why in _problems(entry, names)]
+        problems += whys
+        if is_usable and not whys:
+            usable.append(_destination(entry))
+    return Plan(
+        address=str(address).rstrip("/") if is_usable else "",
+        destinations=tuple(usable),
+        problems=tuple(problems),
+    )
 
 
 def _is_web_address(address: Any) -> bool:

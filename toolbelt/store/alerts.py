@@ -113,6 +113,16 @@ def latest(maximum: int) -> list[Delivery]:
     return [_value(row) for row in models.AlertDelivery.objects.select_related("alert")[:maximum]]
 
 
+def last_errors(destinations: Iterable[str]) -> dict[str, str]:
+    """Return why the last attempt at a delivery to each of these failed; those whose last one succeeded are left out."""
+    found = {}
+    for name in destinations:
+        tried = models.AlertDelivery.objects.filter(destination=name, attempts__gt=0)
+        if error := tried.values_list("error", flat=True).first():
+            found[name] = error
+    return found
+
+
 def find(pk: int) -> Delivery:
     """Return a delivery that exists."""
     return _value(models.AlertDelivery.objects.select_related("alert").get(pk=pk))

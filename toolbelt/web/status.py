@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from toolbelt import conf
-from toolbelt.control import self_checks
+from toolbelt.control import alerts, self_checks
 from toolbelt.control.config import drift, installation
 from toolbelt.control.servers import plugin_overview
 from toolbelt.web.kit import http, pieces, responses, words
@@ -70,6 +70,8 @@ def _findings(state: installation.Installation, lines: tuple[plugins.Line, ...])
     yield from state.findings
     if not pending and (found := drift.find()) is not None and found.differences:
         yield found.message
+    if not pending:
+        yield from alerts.problems()
     for plugin in lines:
         if plugin.state.shape == "unavailable":
             yield f"The plugin {plugin.title} {_PROBLEMS[plugin.state.word]}."

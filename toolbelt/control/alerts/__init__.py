@@ -42,25 +42,45 @@ def plan() -> alerts.Plan:
     try:
         document = belt_texts.read(Path(conf.ALERTS_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        return alerts.Plan(problems=(f"{conf.ALERTS_FILE} cannot be read: {error}",))
+        return alerts.Plan(problems=(f"it cannot be read: {error}",))
     return alerts.plan(document)
 
 
 def run(declared: alerts.Plan) -> int:
-    """Notice what is new, and deliver what is due; return how many alerts were received."""
-    rows.note(events.current(), declared.destinations)
-    return sum(_deliver(declared, destination) for destination in declared.destinations)
+    """Notice what is new, and deliver what is due; return how many alerts were received.
+
+    What fails, the others do not: what there is to be notified of, or one destination.
+    """
+    received = 0
+    try:
+        rows.note(events.current(), declared.destinations)
+    except Exception:
+        _log.exception("alerts not noticed")
+    for destination in declared.destinations:
+        try:
+            received += _deliver(declared, destination)
+        except Exception:
+            _log.exception("alerts not delivered", destination=destination.name)
+    return received
+
+
+def problems() -> list[str]:
+    """Return what is wrong with the file of destinations, and which of them were not reached the last time."""
+    declared = plan()
+    found = [f"{conf.ALERTS_FILE}: {each}" for each in declared.problems]
+    errors_of = rows.last_errors([each.name for each in declared.destinations])
+    return [*found, *(f"Alerts do not reach {name}: {error}." for name, error in errors_of.items())]
 
 
 def test(write: writing.Write, name: str) -> Delivery:
     """Send a test to a destination, and return its delivery.
 
-    Raise errors.NotFound for an unknown one, and errors.Invalid if the file of destinations cannot be used.
+    Raise errors.NotFound for an unknown one, and errors.Invalid if it may be one that the file declares wrongly.
     """
     declared = plan()
-    if declared.problems:
-        raise errors.Invalid([errors.Problem(path="alerts", message=each) for each in declared.problems])
     destination = next((each for each in declared.destinations if each.name == name), None)
+    if destination is None and declared.problems:
+        raise errors.Invalid([errors.Problem(path="alerts", message=each) for each in declared.problems])
     if destination is None:
         raise errors.NotFound("destination", name, [each.name for each in declared.destinations])
     message = f"A test of the destination {name}, sent by {write.actor.name}."
@@ -75,7 +95,11 @@ def _deliver(declared: alerts.Plan, destination: alerts.Destination, *, only: in
     taken = rows.take(destination.name, only=only)
     if not taken or _send is None:
         return 0
-    error = _send(destination, declared, [each.alert for each in taken])
+    try:
+        error = _send(destination, declared, [each.alert for each in taken])
+    except Exception as failure:
+        # Its text may have a secret.
+        error = type(failure).__name__
     if error:
         _log.warning("alerts not delivered", destination=destination.name, error=error)
         rows.failed(taken, error)
