@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
 import io
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
 from tests.runtime.conftest import OPERATOR
@@ -100,6 +102,10 @@ def test_a_call_is_rejected_with_a_note_for_the_model() -> None:
 
 def test_a_call_is_approved_for_days_listed_and_revoked() -> None:
     key = asked()
+    # Whoever is logged in at the terminal, but has no account.
+    with pytest.raises(CommandError, match="approve it once"):
+        run("approve", key, "--days", "7")
+    get_user_model().objects.create_superuser(getpass.getuser())
     assert f"approvals revoke {key} ends that" in run("approve", key, "--days", "7")
     assert run("list", "--always").split()[:3] == [key, "ada", "refund"]
     asked()

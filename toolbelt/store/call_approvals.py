@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from django.contrib import auth
 from django.db import models as orm
 from django.db import transaction
 from django.db.models import functions, signals
@@ -15,7 +16,7 @@ from django.db.models import functions, signals
 from toolbelt import models
 from toolbelt.core import call_approvals
 from toolbelt.core.call_approvals import Approval
-from toolbelt.store import clock, revisions
+from toolbelt.store import clock, operators, revisions
 
 # Without letters and digits that look alike.
 _ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -29,8 +30,12 @@ _LISTS = ("rules", "approved_by", "wanted")
 
 
 def connect() -> None:
-    """Withdraw what is open of every agent that is deleted: a new agent of its name starts without it."""
+    """Withdraw what is open of every agent that is deleted, and end what a deleted user has approved for a while: new
+    ones of their names start without it.
+    """
     signals.post_delete.connect(_agent_deleted, sender=models.Agent, dispatch_uid="toolbelt.call_approvals")
+    users, uid = auth.get_user_model(), "toolbelt.call_approvals.users"
+    signals.post_delete.connect(_user_deleted, sender=users, dispatch_uid=uid)
 
 
 def find(binding: str) -> Approval | None:
@@ -46,7 +51,7 @@ def spent(key: str, binding: str) -> Approval | None:
 def kept(again: str) -> Approval | None:
     """Return the approval that holds now for this call in any session; None if there is none."""
     rows = models.Approval.objects.filter(again=again, always__gt=clock.now())
-    return _first(rows.order_by("-always"))
+    return next(iter(still_approved(map(_value, rows.order_by("-always")))), None)
 
 
 def all_kept(agents: Collection[str] | None = None) -> list[Approval]:
@@ -54,7 +59,26 @@ def all_kept(agents: Collection[str] | None = None) -> list[Approval]:
     rows = models.Approval.objects.filter(always__gt=clock.now())
     if agents is not None:
         rows = rows.filter(agent__in=agents)
-    return [_value(row) for row in rows.order_by("-id")]
+    return still_approved(map(_value, rows.order_by("-id")))
+
+
+def still_approved(approvals: Iterable[Approval]) -> list[Approval]:
+    """Return those whose people may approve such calls now, too: in no more queries for many than for one person."""
+    found = list(approvals)
+    names = {name for approval in found for name in approval.approved_by}
+    agents = operators.decidable_by(names) if names else {}
+    groups = operators.groups_of(names) if names else {}
+
+    def may_decide(name: str, agent: str) -> bool:
+        among = agents.get(name, frozenset())
+        return among is None or agent in among
+
+    return [
+        each
+        for each in found
+        if all(may_decide(name, each.agent) for name in each.approved_by)
+        and not call_approvals.missing(each, each.approved_by, groups)
+    ]
 
 
 def withdraw_again(key: str) -> None:
@@ -261,3 +285,9 @@ def _agent_deleted(instance: models.Agent, **_: Any) -> None:
     models.Approval.objects.filter(agent=instance.key, always__isnull=False).update(always=None)
     rows = models.Approval.objects.filter(agent=instance.key, state__in=call_approvals.OPEN)
     rows.update(state="withdrawn", version=orm.F("version") + 1)
+
+
+def _user_deleted(instance: Any, **_: Any) -> None:
+    name, rows = instance.get_username(), models.Approval.objects.filter(always__isnull=False)
+    ended = [key for key, names in rows.values_list("pk", "approved_by") if name in names]
+    rows.filter(pk__in=ended).update(always=None)

@@ -1,13 +1,26 @@
-"""Operators of single agents."""
+"""Operators of single agents, and about whose calls people may decide."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any, Protocol
 
 from django.contrib import auth
 
 from toolbelt import models
 from toolbelt.core import errors
+
+# To decide about calls of every agent that wait for approval, and to see them.
+DECIDE = "toolbelt.decide_approval"
+
+
+class User(Protocol):
+    """A user, who has permissions."""
+
+    @property
+    def pk(self) -> Any: ...
+
+    def has_perm(self, perm: str) -> bool: ...
 
 
 def of_user(user: int | None) -> frozenset[str]:
@@ -22,6 +35,20 @@ def of_agent(agent: str) -> tuple[str, ...]:
     name = f"user__{auth.get_user_model().USERNAME_FIELD}"
     names = models.AgentOperator.objects.filter(agent__key=agent).values_list(name, flat=True)
     return tuple(sorted(names))
+
+
+def decidable(user: User) -> frozenset[str] | None:
+    """Return the agents about whose calls a user may decide; None: all."""
+    return None if user.has_perm(DECIDE) else of_user(user.pk)
+
+
+def decidable_by(users: Iterable[str]) -> dict[str, frozenset[str] | None]:
+    """Return the agents about whose calls each of these users may decide now, as :func:`decidable`; who has no active
+    account is left out.
+    """
+    model = auth.get_user_model()
+    active = model._default_manager.filter(**{f"{model.USERNAME_FIELD}__in": list(users)}, is_active=True)
+    return {user.get_username(): decidable(user) for user in active}
 
 
 def groups_of(users: Iterable[str]) -> dict[str, frozenset[str]]:

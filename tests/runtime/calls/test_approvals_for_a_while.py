@@ -7,18 +7,33 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
 
 from tests.runtime.calls import asked
 from tests.runtime.conftest import OPERATOR
 from toolbelt import models
 from toolbelt.control.agents import call_approvals
 from toolbelt.control.catalog import entries
+from toolbelt.control.people import roles
 from toolbelt.core import errors
 from toolbelt.runtime import calls
+from toolbelt.runtime.calls import arrival, gates, last_checks
 from toolbelt.runtime.calls.incoming import Call, Caller
 from toolbelt.store import call_approvals as rows
+from toolbelt.store import operators
 
+User = get_user_model()
 MONTH = dt.timedelta(days=30)
+AGAIN = Call(key=asked.ADA, tool="kb__search", arguments=asked.REFUND)
+
+
+@pytest.fixture(autouse=True)
+def people(ran: list[Any]) -> None:
+    """Let olive and pia decide, as every operator may."""
+    for name in ("olive", "pia"):
+        User.objects.create_user(name)
+        roles.assign(OPERATOR, name, "operator")
 
 
 def keep(time: dt.timedelta = MONTH, **key: Any) -> Any:
@@ -95,6 +110,70 @@ def test_it_ends_with_a_change_of(ran: list[Any], end: Callable[[], None]) -> No
     assert ran == []
 
 
+def change(**columns: Any) -> None:
+    User.objects.filter(username="olive").update(**columns)
+
+
+def recreate() -> None:
+    User.objects.get(username="olive").delete()
+    User.objects.create_superuser("olive")
+
+
+LOST: dict[str, Callable[[], Any]] = {
+    "a role": lambda: roles.remove(OPERATOR, "olive", "operator"),
+    "a login": lambda: change(is_active=False),
+    "an account, and a new one of its name": recreate,
+    "a name": lambda: change(username="oona"),
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_it_ends_when_its_approver_may_not_approve_any_more_and_loses(ran: list[Any], lost: str) -> None:
+    keep()
+    asked.call()
+    assert calls.check(AGAIN, ask=True).would == "run"
+    assert len(call_approvals.kept()) == 1
+    LOST[lost]()
+    assert call_approvals.kept() == []
+    assert asked.code(asked.call()) == "approval-pending"
+    # What it had approved, and had not begun to run.
+    assert asked.states() == ["done", "withdrawn", "pending"]
+    assert len(ran) == 1
+    # Another person's holds.
+    approval = asked.latest()
+    call_approvals.approve(asked.PIA, approval.key, approval.shown, MONTH)
+    assert [asked.code(asked.call()), asked.code(asked.call(session="s2"))] == ["ok", "ok"]
+
+
+def test_it_ends_when_its_approver_leaves_the_group_of_the_rule(ran: list[Any]) -> None:
+    entries.put(OPERATOR, "gate_rule", {**asked.RULE, "approvers": ["finance"]})
+    finance = Group.objects.create(name="finance")
+    finance.user_set.add(User.objects.get(username="olive"))
+    keep()
+    assert [asked.code(asked.call()), asked.code(asked.call())] == ["ok", "ok"]
+    finance.user_set.clear()
+    assert asked.code(asked.call()) == "approval-pending"
+
+
+def test_an_operator_of_the_agent_alone_keeps_for_that_agent(ran: list[Any]) -> None:
+    roles.remove(OPERATOR, "olive", "operator")
+    operators.put("ada", ["olive"])
+    keep()
+    assert [asked.code(asked.call()), asked.code(asked.call())] == ["ok", "ok"]
+    operators.put("ada", [])
+    assert asked.code(asked.call()) == "approval-pending"
+
+
+def test_it_is_looked_at_in_the_last_check(ran: list[Any]) -> None:
+    keep()
+    asked.call()
+    waiting = arrival.prepare(gates.CallGate(AGAIN, may_ask=True))
+    assert isinstance(waiting, gates.Admitted)
+    change(is_active=False)
+    with pytest.raises(last_checks.DeniedError):
+        last_checks.check_again(waiting)
+
+
 def test_it_ends_by_itself(ran: list[Any]) -> None:
     keep(dt.timedelta(days=1))
     assert asked.code(asked.call()) == "ok"
@@ -131,7 +210,7 @@ def test_whoever_may_decide_revokes_it_and_people_are_asked_again(ran: list[Any]
 def test_revoking_withdraws_what_was_approved_by_it_and_has_not_begun(ran: list[Any]) -> None:
     kept = keep()
     asked.call()
-    checked = calls.check(Call(key=asked.ADA, tool="kb__search", arguments=asked.REFUND), ask=True)
+    checked = calls.check(AGAIN, ask=True)
     assert checked.would == "run"
     assert asked.latest().always_of == kept.key
     call_approvals.revoke(asked.PIA, kept.key)
@@ -142,7 +221,7 @@ def test_revoking_withdraws_what_was_approved_by_it_and_has_not_begun(ran: list[
 def test_a_check_knows_it_and_writes_nothing(ran: list[Any]) -> None:
     keep()
     asked.call()
-    assert calls.check(Call(key=asked.ADA, tool="kb__search", arguments=asked.REFUND)).would == "run"
+    assert calls.check(AGAIN).would == "run"
     assert models.Approval.objects.count() == 1
 
 

@@ -269,7 +269,15 @@ def approve(write: writing.Write, key: str, shown: str, always: dt.timedelta | N
         _check_shown(write, approval, shown)
         groups = operators.groups_of([*approval.approved_by, write.actor.name])
         approved = call_approvals.approve(approval, write.actor.name, clock.now(), groups)
-        return approved if always is None else call_approvals.keep(approved, clock.now(), always)
+        if always is None:
+            return approved
+        kept = call_approvals.keep(approved, clock.now(), always)
+        if not rows.still_approved([kept]):
+            raise errors.Refused(
+                f"An approval for days holds while its person may decide, and no account named {write.actor.name} may"
+                f" decide about calls of {kept.agent}: approve it once."
+            )
+        return kept
 
     return _decide(write, key, act, action="approval.approve")
 

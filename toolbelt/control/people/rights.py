@@ -44,13 +44,7 @@ class UndoableEntry(Protocol):
     def after(self) -> Any: ...
 
 
-class User(Protocol):
-    """A user, who has permissions."""
-
-    @property
-    def pk(self) -> Any: ...
-
-    def has_perm(self, perm: str) -> bool: ...
+User = operators.User
 
 
 def permission(act: Act, kind: str) -> str:
@@ -98,8 +92,7 @@ def may_change_sessions(user: User, act: Literal["change", "delete"], agent: str
     return user.has_perm(permission(act, "session")) or agent in operators.of_user(user.pk)
 
 
-# To decide about calls of every agent that wait for approval, and to see them.
-DECIDE = "toolbelt.decide_approval"
+DECIDE = operators.DECIDE
 
 
 def may_decide(user: User, agent: str) -> bool:
@@ -111,7 +104,7 @@ def may_decide(user: User, agent: str) -> bool:
 
 def decidable_agents(user: User) -> frozenset[str] | None:
     """Return the agents about whose calls the user may decide; None: all. Uses at most one query."""
-    return None if user.has_perm(DECIDE) else operators.of_user(user.pk)
+    return operators.decidable(user)
 
 
 def may_undo(user: User, entry: UndoableEntry) -> bool:

@@ -94,8 +94,11 @@ def answer(held: HeldCall, *, may_ask: bool, spent: str = "") -> Approval | admi
         return own
     found = rows.find(binding)
     match call_approvals.answer(found, now), found:
-        case "run", Approval():
+        case "run", Approval() if not found.always_of or rows.kept(held.again) is not None:
             return found
+        case "run", Approval() if may_ask:
+            # Whoever approved it for a while may not any more.
+            rows.move(found, call_approvals.moved(found, "withdrawn"))
         case "pending", Approval() if rows.kept(held.again) is None:
             return admitting.pending(found, judgement)
         case "pending", Approval() if may_ask:
