@@ -142,6 +142,7 @@ NO_PAGES = {
     "reset",
     "undo",
     "keep_description",
+    "label_tool",
     "decide_instructions",
     "evict",
     "change_settings",

@@ -101,6 +101,7 @@ CHANGES = {
     "web:purge_toolkit",
     "web:purge_tool",
     "web:keep_description",
+    "web:label_tool",
     "web:save_server",
     "web:check_servers",
     "web:save_servers",

@@ -194,6 +194,7 @@ TABLE: Mapping[str, str] = {
     "choose_declarers": "operators",
     "decide_instructions": "operators",
     "keep_description": "operators",
+    "label_tool": "operators",
     "save_server": "administrators",
     "import_servers": "administrators",
     "check_servers": "administrators",

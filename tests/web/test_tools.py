@@ -402,6 +402,26 @@ def test_the_approved_description_of_a_tool_is_kept_or_follows_its_server(
     assert dashboard.latest_entry().after == {"keep_description": True if on else None}
 
 
+def test_an_operator_changes_the_labels_of_a_tool_as_the_page_showed_them(tool_manager: Client) -> None:
+    servers.add()
+    servers.answer(servers.READ)
+    servers.approve()
+    page, path = "/tools/files__read/", "/tools/files__read/labels/"
+    assert f'action="{path}"' in tool_manager.get(page).content.decode()
+
+    def label(brings: str, was: str = "") -> tuple[str, ...]:
+        assert dashboard.post(tool_manager, path, htmx=False, brings=brings, was=was).status_code == 303
+        return servers.stored("files__read").brings
+
+    assert label("private, untrusted") == ("private", "untrusted")
+    assert dashboard.latest_entry().after == {"brings": ["private", "untrusted"]}
+    # As someone else saw it before, and a label that is none.
+    assert label("private") == ("private", "untrusted")
+    assert label("Label!", was="private untrusted") == ("private", "untrusted")
+    assert "Label!" in dashboard.text(tool_manager.get(page))
+    assert label("", was="private untrusted") == ()
+
+
 def test_a_tool_that_differs_between_processes_is_shown_as_agents_have_it(viewer: Client) -> None:
     servers.add()
     servers.answer(servers.READ)

@@ -18,7 +18,7 @@ from toolbelt.control.people import rights
 from toolbelt.control.reports import usage
 from toolbelt.core import catalog, declared_versions, errors, schema
 from toolbelt.web.access import blocking, purging
-from toolbelt.web.kit import explained, fields, filters, http, paging, pieces, responses, texts, titles
+from toolbelt.web.kit import explained, fields, filters, http, paging, pieces, responses, texts, titles, words
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.tools import arguments
 
@@ -41,6 +41,13 @@ class Kept(kit.Change):
 
     on = fields.State(("true", "false"))
     was = fields.State(("true", "false"))
+
+
+class Labels(kit.Change):
+    """The labels that a tool brings: the requested ones, and those that the page showed."""
+
+    brings = fields.NameList()
+    was = fields.NameList()
 
 
 @require_safe
@@ -77,6 +84,18 @@ def keep(request: http.Request, tool: str) -> HttpResponse:
     return responses.respond_changed(
         request, change, f"The description of {titles.label('tool', tool)} {done}"
     )
+
+
+@require_POST
+@permission_required(rights.permission("change", "tool"), raise_exception=True)
+def label(request: http.Request, tool: str) -> HttpResponse:
+    """Set the labels that calls of a tool leave in their sessions."""
+    responses.declare(request, reverse("web:tool", args=[tool]))
+    values = Labels(request.POST).checked()
+    changes, seen = ({"brings": names or None} for names in (values["brings"], values["was"]))
+    change = entries.change(responses.write(request, values), "tool", tool, changes, was=seen)
+    done = f"bring {words.listing(values['brings'])}" if values["brings"] else "bring no labels of its own"
+    return responses.respond_changed(request, change, f"Calls of {titles.label('tool', tool)} {done}")
 
 
 class _Page(pieces.Page):
