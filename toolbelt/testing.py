@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from typing import Any
 
+from django.test import override_settings
+
 from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.control.agents import call_approvals
@@ -41,6 +43,12 @@ class RowsWorld:
     def at(self, now: datetime) -> AbstractContextManager[None]:
         """Set the current time within the block."""
         return at(now)
+
+    @contextmanager
+    def limited(self, identical_calls: int) -> Iterator[None]:
+        """Set the limit on identical calls within the block, for the whole process."""
+        with override_settings(TOOLBELT_IDENTICAL_CALLS=identical_calls):
+            yield
 
     def load(self, belt: Mapping[str, Any], *, lenient: bool) -> None:
         """Store a whole configuration."""

@@ -35,6 +35,8 @@ def test_a_scenario_can_have_comments_and_optional_keys() -> None:
         ({"belt": ["tools"]}, "a belt, by section; ['tools']"),
         ({"belt": None}, "a belt, by section; None"),
         ({"lenient": "yes"}, "lenient: true or false; 'yes'"),
+        ({"identical_calls": True}, "identical_calls: a number of calls, 0 for no limit; True"),
+        ({"identical_calls": -1}, "identical_calls: a number of calls, 0 for no limit; -1"),
         ({"now": "at noon"}, "now: a time with its zone, such as 2031-05-04T14:00:00Z; 'at noon'"),
         ({"steps": {"surface": {}}}, "a list of steps; {'surface': {}}"),
         ({"steps": 5}, "a list of steps; 5"),

@@ -17,6 +17,8 @@ from typing import Any, Literal
 from toolbelt.core import agents, call_limits, catalog, conditions, loadouts, risks
 
 MAX_RULES = 200
+# The window of the limit on identical calls by default.
+BREAKER_PER = "10m"
 # Applies; does not; depends on arguments that were not given; cannot be found out.
 Answer = Literal["applies", "does not apply", "depends", "unknown"]
 
@@ -230,9 +232,9 @@ def _is_reached(count: Count | None, rule: catalog.GateRule, past: Past) -> bool
     return count is not None and counted >= count.limit.calls
 
 
-def breaker(calls: int, per: str) -> catalog.GateRule:
+def breaker(calls: int) -> catalog.GateRule:
     """Return the rule on identical calls of a session that applies where no other one does."""
-    limit = call_limits.CallLimit(calls=calls, per=per, of="identical")
+    limit = call_limits.CallLimit(calls=calls, per=BREAKER_PER, of="identical")
     return catalog.GateRule(key="identical-calls", effect="deny", more_than=limit)
 
 

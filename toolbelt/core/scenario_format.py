@@ -13,7 +13,7 @@ from typing import Any
 from toolbelt.core import belts, errors, expectations, grants, sessions
 
 # A scenario may have other keys, for remarks, unless they look like a misspelling of one of these.
-KEYS = ("id", "note", "from", "now", "lenient", "belt", "expect_error", "steps")
+KEYS = ("id", "note", "from", "now", "lenient", "identical_calls", "belt", "expect_error", "steps")
 _STEPS: Mapping[str, tuple[str, ...]] = {
     "surface": ("agent", "session", "request_id", "message", "subagent"),
     "call": ("agent", "session", "request_id", "tool", "arguments", "subagent"),
@@ -47,6 +47,9 @@ def of_scenario(written: Mapping[Any, Any]) -> Iterator[expectations.Mismatch]:
         yield problem, _shown(written["now"])
     if not isinstance(written.get("lenient", False), bool):
         yield "lenient: true or false", _shown(written["lenient"])
+    limit = written.get("identical_calls", 0)
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
+        yield "identical_calls: a number of calls, 0 for no limit", _shown(limit)
     steps = written.get("steps")
     if not isinstance(steps, list | None):
         yield "a list of steps", _shown(steps)

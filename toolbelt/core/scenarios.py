@@ -57,10 +57,13 @@ class Failure:
 
 class World(Protocol):
     """Something that loads a belt and answers. ``load`` and ``edit`` raise errors.Invalid if the result is not valid.
-    Within ``at``, the time is ``now``.
+    Within ``at``, the time is ``now``. Within ``limited``, an identical call of a session may be repeated as often as
+    said, where no rule says otherwise.
     """
 
     def at(self, now: datetime) -> AbstractContextManager[None]: ...
+
+    def limited(self, identical_calls: int) -> AbstractContextManager[None]: ...
 
     def load(self, belt: Mapping[str, Any], *, lenient: bool) -> None: ...
 
@@ -86,9 +89,11 @@ class CoreWorld:
         *,
         count_tokens: Callable[[str], int] | None = None,
         kind_loadouts: Mapping[str, str] = agents.KIND_LOADOUTS,
+        identical_calls: int = 0,
     ) -> None:
         self._count_tokens = count_tokens
         self._kind_loadouts = kind_loadouts
+        self._identical_calls = identical_calls
         self._document: dict[str, Any] = {}
         self._belt: belts.Belt | None = None
         self._sessions: dict[tuple[str, str], sessions.Session] = {}
@@ -106,6 +111,15 @@ class CoreWorld:
             yield
         finally:
             self._now = before
+
+    @contextlib.contextmanager
+    def limited(self, identical_calls: int) -> Iterator[None]:
+        """Set the limit on identical calls within the block."""
+        before, self._identical_calls = self._identical_calls, identical_calls
+        try:
+            yield
+        finally:
+            self._identical_calls = before
 
     def load(self, belt: Mapping[str, Any], *, lenient: bool) -> None:
         """Load a whole configuration and discard all sessions."""
@@ -160,6 +174,7 @@ class CoreWorld:
             count=lambda count: self._counts[self._counted(count)],
             identity=lambda arguments: schema.comparable([key.session, key.subagent, tool, arguments]),
             session=key.session or "",
+            breaker=gate_rules.breaker(self._identical_calls) if key.session and self._identical_calls else None,
         )
 
     def _counted(self, count: gate_rules.Count) -> tuple[str, str, datetime]:
@@ -283,9 +298,12 @@ class CoreWorld:
 def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
     """Run one scenario and yield what was not as expected. A scenario that expects nothing fails as well."""
     failed = False
-    for failure in _run(scenario, world):
-        failed = True
-        yield failure
+    identical_calls = scenario.get("identical_calls")
+    is_limited = isinstance(identical_calls, int) and identical_calls >= 0
+    with world.limited(identical_calls) if is_limited else contextlib.nullcontext():
+        for failure in _run(scenario, world):
+            failed = True
+            yield failure
     if not failed and not scenario_format.expects_something(scenario):
         expected = "an expectation, of a step or of the belt (expect_error)"
         yield Failure(scenario=str(scenario["id"]), step=0, expected=expected, got="none")

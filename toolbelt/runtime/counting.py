@@ -18,7 +18,6 @@ from toolbelt.core import catalog, gate_rules, request_key, schema, sessions
 from toolbelt.runtime.records import recordings
 from toolbelt.store import agent_sessions, call_counts, clock
 
-BREAKER_PER = "10m"
 # The part of the default limit that a process counts alone, and how many different calls it remembers.
 _ALONE = 50
 _REMEMBERED = 20_000
@@ -57,7 +56,7 @@ repetitions = Repetitions()
 
 @functools.lru_cache(1)
 def _breaker(calls: int) -> catalog.GateRule:
-    return gate_rules.breaker(calls, BREAKER_PER)
+    return gate_rules.breaker(calls)
 
 
 def past(

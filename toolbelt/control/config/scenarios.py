@@ -33,7 +33,11 @@ def run(scenario: Mapping[str, Any]) -> list[scenarios.Failure]:
     """Run one scenario through the core, without a database; return what was not as expected."""
     # Loading the tokenizer takes a moment, and few scenarios have a budget of tokens, in the belt or in an edit.
     counts = _mentions(scenario, "max_tokens")
-    world = scenarios.CoreWorld(count_tokens=_count if counts else None, kind_loadouts=conf.KIND_LOADOUTS)
+    world = scenarios.CoreWorld(
+        count_tokens=_count if counts else None,
+        kind_loadouts=conf.KIND_LOADOUTS,
+        identical_calls=conf.IDENTICAL_CALLS,
+    )
     return list(scenarios.run(scenario, world))
 
 
