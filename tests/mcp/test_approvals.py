@@ -122,6 +122,42 @@ def test_the_official_client_reads_what_an_operator_changed_behind_the_result(
     assert ran == [{"query": "order 13"}]
 
 
+OPEN = {"type": "object", "properties": {"results": {"type": "array"}}, "required": ["results"]}
+OUTPUTS: dict[str, tuple[dict[str, Any], bool]] = {
+    "open": (OPEN, True),
+    "closed": ({**OPEN, "additionalProperties": False}, False),
+    "a mapping": ({"type": "object", "additionalProperties": True, "maxProperties": 1}, False),
+    "of its own": ({**OPEN, "additionalProperties": {}}, False),
+}
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_the_official_client_accepts_what_was_changed_in_structured_content(
+    token: str, endpoint: Endpoint, mode: str, output: str
+) -> None:
+    accepts, has_notice = OUTPUTS[output]
+    models.Tool.objects.filter(key="kb__search").update(output_schema=accepts)
+
+    def edit() -> None:
+        found = call_approvals.find(models.Approval.objects.latest("id").key)
+        call_approvals.edit_and_approve(OLIVE, found.key, {"query": "order 13"}, found.shown)
+
+    async def act() -> None:
+        async with official(endpoint, token, mode) as client:
+            calling = asyncio.create_task(client.call_tool("kb__search", QUERY))
+            await until_waiting()
+            await concurrently.do(edit)
+            # It checks the structured content against the tool's schema.
+            result = await calling
+            notice = result.meta["toolbelt/notice"]
+            assert notice in [block.text for block in result.content]
+            expected = {"toolbelt_notice": notice} if has_notice else {}
+            assert result.structured_content == {"results": [], **expected}
+
+    run(act)
+
+
 @pytest.mark.parametrize("mode", ERAS)
 def test_the_official_client_gets_the_words_if_no_one_decides_and_can_call_again(
     token: str, endpoint: Endpoint, ran: list[Any], mode: str, settings: Any

@@ -174,7 +174,9 @@ class CoreWorld:
             count=lambda count: self._counts[self._counted(count)],
             identity=lambda arguments: schema.comparable([key.session, key.subagent, tool, arguments]),
             session=key.session or "",
-            breaker=gate_rules.breaker(self._identical_calls) if key.session and self._identical_calls else None,
+            breaker=gate_rules.breaker(self._identical_calls)
+            if key.session and self._identical_calls
+            else None,
         )
 
     def _counted(self, count: gate_rules.Count) -> tuple[str, str, datetime]:

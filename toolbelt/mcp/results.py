@@ -25,6 +25,8 @@ MODERN_LIST: Mapping[str, Any] = {**MODERN, **NO_CACHE}
 
 # The key of a refusal's details, in a result's ``_meta``.
 REFUSAL = "toolbelt/refusal"
+# The key of what the model has to know beside a result: in ``_meta``, and in structured content.
+NOTICE, NOTICE_FIELD = "toolbelt/notice", "toolbelt_notice"
 # Answered with the same message, so that it does not reveal whether a tool is missing, hidden or denied.
 _UNKNOWN = frozenset({"unknown-tool", "tool-not-active", "tool-denied"})
 MAX_NAME_LENGTH = 100
@@ -44,7 +46,25 @@ def of(answer: calls.Answer, tool: str) -> dict[str, Any]:
 
     A tool that the agent does not have is a result, too: frameworks end the run at an error of the protocol.
     """
-    return with_notice(_of(answer, tool), answer.notice)
+    result = with_notice(_of(answer, tool), answer.notice)
+    if not answer.notice:
+        return result
+    result["_meta"] = {**result.get("_meta", {}), NOTICE: answer.notice}
+    structured = result.get("structuredContent")
+    if isinstance(answer, calls.Result) and isinstance(structured, dict):
+        # Some clients pass on nothing else.
+        noticed = {NOTICE_FIELD: answer.notice, **structured}
+        if _takes(answer.output_schema, noticed):
+            result["structuredContent"] = noticed
+    return result
+
+
+def _takes(output_schema: str, structured: Mapping[str, Any]) -> bool:
+    """Return whether a tool's output schema has no objection to a field more, which is none of its data."""
+    if not output_schema:
+        return True
+    rest = schema.mapping(output_schema, {}).get("additionalProperties", True)
+    return rest is True and not schema.violations(output_schema, structured)
 
 
 def _of(answer: calls.Answer, tool: str) -> dict[str, Any]:
@@ -63,7 +83,7 @@ def _of(answer: calls.Answer, tool: str) -> dict[str, Any]:
             result["structuredContent"] = content["structuredContent"]
         return result
     result = {"content": [_text(_as_text(content))], "isError": False}
-    if answer.is_structured:
+    if answer.output_schema:
         result["structuredContent"] = dict(content)
     return result
 

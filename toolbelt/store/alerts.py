@@ -114,7 +114,7 @@ def latest(maximum: int) -> list[Delivery]:
 
 
 def last_errors(destinations: Iterable[str]) -> dict[str, str]:
-    """Return why the last attempt at a delivery to each of these failed; those whose last one succeeded are left out."""
+    """Return why the last attempt at a delivery to each of these failed; without those that received it."""
     found = {}
     for name in destinations:
         tried = models.AlertDelivery.objects.filter(destination=name, attempts__gt=0)

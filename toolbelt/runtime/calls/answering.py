@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 
 from toolbelt import conf
-from toolbelt.core import admitting, call_approvals, catalog, connections, errors
+from toolbelt.core import admitting, call_approvals, catalog, connections, declared_versions, errors
 from toolbelt.plugins import contract, registry
 from toolbelt.runtime import environ, masking, plugins, secrets
 from toolbelt.runtime.calls import gates, last_checks, on_servers
@@ -26,12 +26,12 @@ MIN_REMAINING_SECONDS = 0.05
 class Result:
     """The result of a call. A value that is not a mapping is under ``result``.
 
-    ``is_structured``: the tool's definition has an output schema. ``mcp`` is the complete MCP result of an upstream
+    ``output_schema`` is that of the tool; empty if it has none. ``mcp`` is the complete MCP result of an upstream
     server's tool, for MCP clients. ``notice`` is what the model has to know beside it.
     """
 
     content: Mapping[str, Any]
-    is_structured: bool = False
+    output_schema: str = ""
     mcp: Mapping[str, Any] | None = None
     notice: str = ""
 
@@ -74,12 +74,12 @@ def record_result(
         message = f"{recording.tool} returned {len(text)} bytes, more than the {maximum} that are allowed: {way_out}."
         return refuse(recording, admitting.Refusal(code="tool-failed", message=message))
     recording.end("ok", result_bytes=len(text))
-    is_structured = definition is not None and bool(definition.output_schema)
+    output_schema = "" if definition is None else declared_versions.offered(definition).output_schema
     document = json.loads(text)
     if is_upstream:
         content = _mapping(on_servers.content(document))
-        return Result(content=content, is_structured=is_structured, mcp=document)
-    return Result(content=document, is_structured=is_structured)
+        return Result(content=content, output_schema=output_schema, mcp=document)
+    return Result(content=document, output_schema=output_schema)
 
 
 def record_failure(admitted: gates.Admitted, error: Exception) -> admitting.Refusal:
