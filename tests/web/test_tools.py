@@ -411,7 +411,8 @@ def test_an_operator_changes_the_labels_of_a_tool_as_the_page_showed_them(tool_m
 
     def label(brings: str, was: str = "") -> tuple[str, ...]:
         assert dashboard.post(tool_manager, path, htmx=False, brings=brings, was=was).status_code == 303
-        return servers.stored("files__read").brings
+        found: tuple[str, ...] = servers.stored("files__read").brings
+        return found
 
     assert label("private, untrusted") == ("private", "untrusted")
     assert dashboard.latest_entry().after == {"brings": ["private", "untrusted"]}

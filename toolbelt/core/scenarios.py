@@ -302,7 +302,7 @@ def run(scenario: Mapping[str, Any], world: World) -> Iterator[Failure]:
     failed = False
     identical_calls = scenario.get("identical_calls")
     is_limited = isinstance(identical_calls, int) and identical_calls >= 0
-    with world.limited(identical_calls) if is_limited else contextlib.nullcontext():
+    with world.limited(int(identical_calls or 0)) if is_limited else contextlib.nullcontext():
         for failure in _run(scenario, world):
             failed = True
             yield failure
