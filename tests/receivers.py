@@ -1,8 +1,11 @@
-"""A server on this machine that receives alerts."""
+"""Servers on this machine that receive alerts: by HTTP, and as mail."""
 
 from __future__ import annotations
 
 import contextlib
+import email
+import email.policy
+import socketserver
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -46,3 +49,46 @@ def receiving() -> Iterator[Receiver]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextlib.contextmanager
+def receiving_mail() -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """Serve SMTP within the block: yield the port, and the mail that is received, each to whom and its text."""
+    mail: list[tuple[str, str]] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            to = ""
+            self.say("220 ready")
+            while line := self.rfile.readline().decode().strip():
+                match line.split(":")[0].split()[0].upper():
+                    case "EHLO":
+                        self.say("250 here")
+                    case "RCPT":
+                        to = f"{to},{line.partition(':')[2].strip('<> ')}".strip(",")
+                        self.say("250 taken")
+                    case "DATA":
+                        self.say("354 go on")
+                        lines = iter(self.rfile.readline, b".\r\n")
+                        message = email.message_from_bytes(b"".join(lines), policy=email.policy.default)
+                        body = message.get_body(["plain"])
+                        mail.append((to, body.get_content() if body is not None else ""))
+                        to = ""
+                        self.say("250 taken")
+                    case "QUIT":
+                        self.say("221 bye")
+                        return
+                    case _:
+                        self.say("250 well")
+
+        def say(self, text: str) -> None:
+            self.wfile.write(f"{text}\r\n".encode())
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server.server_address[1], mail
+        finally:
+            server.shutdown()
+            thread.join()

@@ -134,6 +134,7 @@ NO_PAGES = {
     "passkey",
     "second_factor",
     "change_time_zone",
+    "change_alerts",
     "change_density",
     "directive",
     "tool_options",

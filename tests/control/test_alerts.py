@@ -12,18 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 
-from tests.receivers import Receiver, receiving
+from tests.receivers import Receiver, receiving, receiving_mail
 from toolbelt import models
 from toolbelt.control import alerts, writing
+from toolbelt.control.people import preferences, roles
 from toolbelt.core import alerts as values
 from toolbelt.core import call_approvals, catalog, errors, request_key
 from toolbelt.store import alerts as rows
 from toolbelt.store import call_approvals as approvals
-from toolbelt.store import clock
+from toolbelt.store import clock, operators
 
 pytestmark = pytest.mark.django_db
 
+User = get_user_model()
 NOON = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
 OLIVE = writing.by("olive", via="command")
 WEBHOOK = "{name: ops, webhook: '${ALERTS_ADDRESS}', secret: '${ALERTS_SECRET}'}"
@@ -199,6 +202,70 @@ def test_apprise_delivers_with_the_extra(
     assert "https://toolbelt.example.com/alerts/" in document["message"]
 
 
+@pytest.fixture
+def mailed(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str]]]:
+    """Return the addresses and texts of all mail, which a mail server of this machine receives."""
+    pytest.importorskip("apprise")
+    with receiving_mail() as (port, mail):
+        monkeypatch.setenv("ALERTS_MAIL", f"mailto://127.0.0.1:{port}?from=toolbelt@example.com")
+        yield mail
+
+
+def person(name: str, role: roles.Role | None, when: str = "now", **columns: Any) -> Any:
+    user = User.objects.create_user(name, **{"email": f"{name}@example.com", **columns})
+    if role is not None:
+        roles.assign(OLIVE, name, role)
+    preferences.choose(user.pk, "alerts", when)
+    return user
+
+
+PEOPLE = "{name: team, people: '${ALERTS_MAIL}'}"
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")
+def test_each_person_gets_what_they_may_decide_about_when_they_chose_it(
+    declare: Callable[..., values.Plan], mailed: list[tuple[str, str]]
+) -> None:
+    plan = declare(PEOPLE)
+    models.Agent.objects.create(key="bo")
+    person("amy", "approver")
+    person("otto", None)
+    operators.put("bo", ["otto"])
+    person("dora", "operator", "daily")
+    person("vera", "viewer")
+    person("nils", "operator", "")
+    person("ida", "operator", is_active=False)
+    person("mia", "operator", email="mia@example.com, eve@example.com")
+    person("noa", "operator", email="")
+    ask("ada")
+    ask("bo")
+    assert alerts.run(plan) == 3
+    assert sorted(to for to, _ in mailed) == ["amy@example.com", "otto@example.com"]
+    [text] = [text for to, text in mailed if to.startswith("otto")]
+    assert ("bo waits for approval" in text, "ada waits" in text) == (True, False)
+    assert "https://toolbelt.example.com/review/approvals/" in text
+    # The other one chose one mail a day, and may decide no more by then.
+    assert [row for row in deliveries() if row[1] == "waiting"] == [("team: dora", "waiting", 0)] * 2
+    mailed.clear()
+    with clock.stopped(NOON + dt.timedelta(hours=20)):
+        roles.remove(OLIVE, "dora", "operator")
+        assert alerts.run(plan) == 0
+    assert mailed == []
+    assert {row[1] for row in deliveries()} == {"delivered"}
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")
+def test_a_test_of_what_people_get_is_sent_to_whoever_asks_for_it(
+    declare: Callable[..., values.Plan], mailed: list[tuple[str, str]]
+) -> None:
+    declare(PEOPLE)
+    with pytest.raises(errors.Refused, match="olive gets no mail"):
+        alerts.test(OLIVE, "team")
+    person("olive", None)
+    assert alerts.test(OLIVE, "team").state == "delivered"
+    assert [to for to, _ in mailed] == ["olive@example.com"]
+
+
 def test_without_the_extra_it_is_said(
     receiver: Receiver, declare: Callable[..., values.Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,8 +297,10 @@ def test_a_test_is_audited_and_an_unknown_destination_is_named(
         ("{name: a, slack: '${A}', secret: 5}", "secret: write a variable"),
         ("{name: a, slack: '${A}', severity: loud}", "severity: write info"),
         ("{name: a, slack: '${A}', digest: hourly}", "digest: write none or daily"),
-        ("{name: a, slack: '${A}', apprise: '${A}'}", "write one of webhook, slack and apprise"),
+        ("{name: a, slack: '${A}', apprise: '${A}'}", "write one of webhook, slack, apprise and people"),
         ("{name: a, slack: '${A}', color: red}", "there is no field 'color'"),
+        ("{name: a, people: 'mailto://localhost'}", "people: this address is a secret."),
+        ("{name: a, people: '${A}', digest: daily}", "digest: people choose it themselves"),
         ("5", "write a mapping"),
     ],
 )

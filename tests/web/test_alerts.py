@@ -10,6 +10,7 @@ from django.test import Client
 
 from tests.receivers import receiving
 from tests.web import dashboard
+from toolbelt.store import preferences
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -39,3 +40,24 @@ def test_a_test_is_sent_and_its_delivery_shown_without_the_address(
         assert "Send a test" not in dashboard.text(viewer.get("/alerts/"))
         assert dashboard.post(viewer, "/alerts/test/", destination="chat").status_code == 403
         assert len(receiver.received) == 2
+
+
+def test_a_person_chooses_on_their_account_when_mail_is_sent_to_them(
+    operator: Client, settings: Any, tmp_path: Path, django_user_model: Any
+) -> None:
+    settings.TOOLBELT_ALERTS_FILE = ""
+    assert "Alerts by mail" not in dashboard.text(operator.get("/account/"))
+    file = tmp_path / "alerts.yaml"
+    file.write_text("address: https://t.example\ndestinations: [{name: team, people: '${MAIL}'}]\n")
+    settings.TOOLBELT_ALERTS_FILE = str(file)
+    assert "Your account has no mail address" in dashboard.text(operator.get("/account/"))
+    django_user_model.objects.update(email="olive@example.com")
+    assert "Sent to olive@example.com" in dashboard.text(operator.get("/account/"))
+    dashboard.post(operator, "/account/alerts/", alerts="daily")
+    [(user, choice)] = preferences.people_with("alerts")
+    assert (user.email, choice) == ("olive@example.com", "daily")
+    assert '<option value="daily" selected>' in operator.get("/account/").content.decode()
+    dashboard.post(operator, "/account/alerts/", alerts="hourly")
+    assert len(preferences.people_with("alerts")) == 1
+    dashboard.post(operator, "/account/alerts/", alerts="")
+    assert preferences.people_with("alerts") == []

@@ -74,6 +74,7 @@ TABLE: Mapping[str, str] = {
     "end_login": "every user",
     "end_other_logins": "every user",
     "change_time_zone": "every user",
+    "change_alerts": "every user",
     "change_density": "every user",
     "save_view": "every user",
     "delete_view": "every user",

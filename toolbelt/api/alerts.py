@@ -22,7 +22,7 @@ class Destination(ninja.Schema):
     """Where alerts are sent; its address and secret are in the environment, and are not shown."""
 
     name: str
-    way: Annotated[str, pydantic.Field(description="`webhook`, `slack` or `apprise`.")]
+    way: Annotated[str, pydantic.Field(description="`webhook`, `slack`, `apprise` or `people`.")]
     events: list[str]
     severity: Annotated[str, pydantic.Field(description="Alerts of at least this severity.")]
     daily: Annotated[bool, pydantic.Field(description="In one message a day.")]

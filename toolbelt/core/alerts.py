@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -28,16 +29,20 @@ EVENTS: Mapping[str, tuple[Severity, str]] = {
     "budget-passed": ("warning", "an agent exceeds its budget"),
     "configuration-drift": ("warning", "the configuration differs from the belt applied last"),
 }
+# Those that are about one agent.
+OF_AGENTS = ("approval-pending", "budget-passed")
 TEST = "test"
-Way = Literal["webhook", "slack", "apprise"]
-WAYS: tuple[Way, ...] = ("webhook", "slack", "apprise")
+Way = Literal["webhook", "slack", "apprise", "people"]
+WAYS: tuple[Way, ...] = ("webhook", "slack", "apprise", "people")
 _FIELDS = (*WAYS, "name", "secret", "events", "severity", "digest")
 # After how many attempts a delivery has failed; the pauses between them, in seconds, and the hour (UTC) of digests.
 MAX_ATTEMPTS = 8
 _PAUSE, _LONGEST_PAUSE = 30, 3600
 DIGEST_HOUR = 8
+MAX_MAIL = 254
 # How many alerts a message names.
 MAX_NAMED = 20
+_MAIL = re.compile(r"[^\s@,;:<>\"()]{1,64}@[A-Za-z0-9.-]{1,255}")
 # How old a signature may be, in seconds, when a receiver checks it.
 TOLERANCE = 300
 
@@ -53,6 +58,13 @@ class Alert:
     details: Mapping[str, Any] | None = None
 
     @property
+    def agent(self) -> str:
+        """Return the key of the agent that it is about; empty if it is not about one."""
+        if self.event == "budget-passed":
+            return self.subject
+        return str((self.details or {}).get("agent", "")) if self.event == "approval-pending" else ""
+
+    @property
     def severity(self) -> Severity:
         """Return how urgent it is."""
         return EVENTS[self.event][0] if self.event in EVENTS else "info"
@@ -61,7 +73,8 @@ class Alert:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
     """Where alerts go: ``address`` and ``secret`` refer to variables of the environment. ``daily``: in one message a
-    day.
+    day. ``to`` is the mail address of a person, who gets only what the events in ``about`` say: of these agents; None:
+    of any.
     """
 
     name: str
@@ -71,11 +84,21 @@ class Destination:
     events: tuple[str, ...] = tuple(EVENTS)
     severity: Severity = "info"
     daily: bool = False
+    to: str = ""
+    about: Mapping[str, frozenset[str] | None] | None = None
 
     def wants(self, alert: Alert) -> bool:
         """Return whether an alert is sent there."""
+        if alert.event == TEST:
+            return True
         is_urgent = SEVERITIES.index(alert.severity) >= SEVERITIES.index(self.severity)
-        return alert.event in self.events and is_urgent
+        return alert.event in self.events and is_urgent and self._concerns(alert)
+
+    def _concerns(self, alert: Alert) -> bool:
+        if self.about is None:
+            return True
+        among = self.about.get(alert.event, frozenset())
+        return among is None or alert.agent in among
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +148,7 @@ def _is_web_address(address: Any) -> bool:
 
 def _problems(entry: Any, names: Sequence[Any]) -> Iterator[str]:
     if not isinstance(entry, Mapping):
-        yield "write a mapping with a name, and one of webhook, slack and apprise."
+        yield "write a mapping with a name, and one of webhook, slack, apprise and people."
         return
     if unknown := sorted(map(str, set(entry) - set(_FIELDS))):
         yield f"there is no field {unknown[0]!r}: there are {', '.join(_FIELDS)}."
@@ -134,7 +157,7 @@ def _problems(entry: Any, names: Sequence[Any]) -> Iterator[str]:
         yield "name: write a name of its own, of up to 64 characters."
     ways = [way for way in WAYS if way in entry]
     if len(ways) != 1:
-        yield "write one of webhook, slack and apprise, with its address."
+        yield "write one of webhook, slack, apprise and people, with its address."
     elif not isinstance(entry[ways[0]], str):
         yield f"{ways[0]}: write an address, such as ${{ALERTS_ADDRESS}}."
     elif ways[0] != "webhook" and variables.is_literal(entry[ways[0]]):
@@ -151,7 +174,9 @@ def _problems(entry: Any, names: Sequence[Any]) -> Iterator[str]:
             yield f"events: there is no event {event!r}: there are {', '.join(EVENTS)}."
     if entry.get("severity", "info") not in SEVERITIES:
         yield f"severity: write {', '.join(SEVERITIES)}."
-    if entry.get("digest", "none") not in ("none", "daily"):
+    if ways == ["people"] and "digest" in entry:
+        yield "digest: people choose it themselves, on their account."
+    elif entry.get("digest", "none") not in ("none", "daily"):
         yield "digest: write none or daily."
 
 
@@ -176,6 +201,11 @@ def address_problem(address: str) -> str | None:
     if parts.scheme == "http" and addresses.is_this_machine(parts.hostname or ""):
         return None
     return "its address has to begin with https://"
+
+
+def is_mail_address(text: str) -> bool:
+    """Return whether a text is one mail address, and nothing that could be read as several or as more."""
+    return len(text) <= MAX_MAIL and _MAIL.fullmatch(text) is not None
 
 
 def first_attempt(destination: Destination, now: datetime) -> datetime:

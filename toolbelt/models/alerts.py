@@ -42,7 +42,9 @@ class AlertDelivery(models.Model):
     """An alert on its way to one destination."""
 
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="deliveries")
-    destination = models.CharField(max_length=64, help_text="The name of the destination.")
+    destination = models.CharField(
+        max_length=220, help_text="The name of the destination, and the person if it is for people."
+    )
     state = models.CharField(
         max_length=9,
         choices=[(word, word) for word in DELIVERY_STATES],

@@ -18,6 +18,11 @@ class Preferences(models.Model):
     density = models.CharField(
         max_length=11, blank=True, help_text="How dense rows are: compact. Empty: comfortable."
     )
+    alerts = models.CharField(
+        max_length=5,
+        blank=True,
+        help_text="When alerts are sent to their mail address: now or daily. Empty: never.",
+    )
 
     class Meta:
         verbose_name_plural = "preferences"

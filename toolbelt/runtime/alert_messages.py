@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from asgiref.sync import async_to_sync
 
@@ -28,7 +29,9 @@ def send(destination: alerts.Destination, plan: alerts.Plan, sent: Sequence[aler
         if value:
             secrets.mask_always(value)
     try:
-        if destination.way == "apprise":
+        if destination.way == "people":
+            address += f"{'&' if '?' in address else '?'}to={quote(destination.to, safe='')}"
+        if destination.way in ("apprise", "people"):
             return _by_apprise(address, plan, sent)
         if problem := alerts.address_problem(address):
             return problem

@@ -108,6 +108,11 @@ def failed(deliveries: Iterable[Delivery], error: str) -> None:
     rows.filter(attempts__gte=alerts.MAX_ATTEMPTS).update(state="failed")
 
 
+def drop(deliveries: Iterable[Delivery]) -> None:
+    """Delete deliveries that are no longer to be made."""
+    models.AlertDelivery.objects.filter(pk__in=[each.pk for each in deliveries]).delete()
+
+
 def latest(maximum: int) -> list[Delivery]:
     """Return the latest deliveries."""
     return [_value(row) for row in models.AlertDelivery.objects.select_related("alert")[:maximum]]

@@ -17,11 +17,13 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
+from toolbelt.control import alerts
 from toolbelt.control.people import logins, provider, rights, roles, second_factors, users
 from toolbelt.control.people import preferences as stored_preferences
 from toolbelt.control.people import tokens as issued
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import sign_ins
+from toolbelt.core import alerts as alert_values
 from toolbelt.web import tokens
 from toolbelt.web.kit import audit_words, forms, http, notices, pieces, preferences, responses, words
 from toolbelt.web.login import browsers, second_factor
@@ -43,6 +45,13 @@ _KINDS: Mapping[str, str] = {
     "apitoken": "API tokens",
     "clientconnection": "Connections of clients",
 }
+# What is said of when alerts are sent, and the choices.
+_ALERTS: Mapping[str, str] = {
+    "now": "Alerts are sent to you at once.",
+    "daily": "Alerts are sent to you once a day.",
+    "": "No alerts are sent to you.",
+}
+_TIMES = {"now": "At once", "daily": f"One mail a day, at {alert_values.DIGEST_HOUR:02}:00 UTC"}
 _VERBS: Mapping[str, str] = {"view": "see", "add": "add", "change": "change", "delete": "remove"}
 # Every user sees these.
 _VISIBLE_TO_ALL = frozenset({"agent", "toolkit", "tool", "auditentry"})
@@ -104,6 +113,15 @@ def change_density(request: http.Request) -> HttpResponse:
     density = request.POST.get("density", "")
     preferences.choose(request, "density", density)
     return responses.respond(request, notices.Notice(text=f"Rows are {density or 'comfortable'}."))
+
+
+@require_POST
+def change_alerts(request: http.Request) -> HttpResponse:
+    """Set when alerts are sent to the user's mail address."""
+    responses.declare(request, reverse("web:account"))
+    when = request.POST.get("alerts", "")
+    preferences.choose(request, "alerts", when)
+    return responses.respond(request, notices.Notice(text=_ALERTS[when]))
 
 
 @require_POST
@@ -169,6 +187,9 @@ class _Page(pieces.Page):
             preferences.chosen(request, "time_zone"),
             f"Browser: {zone.replace('_', ' ')}",
         )
+        has_alerts = alerts.sends_to_people()
+        when = preferences.chosen(request, "alerts")
+        self.alert_times = pieces.choices(_TIMES, when, "Never") if has_alerts else ()
         self.password_rules = tuple(password_validation.password_validators_help_texts())
         here = request.session.session_key or ""
         self.logins = [(browsers.name(login.browser), login) for login in logins.of_user(user.pk, here)]

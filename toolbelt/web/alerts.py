@@ -15,7 +15,12 @@ from toolbelt.web.kit import http, notices, pieces, responses, words
 
 MAX_LISTED = 50
 _SHAPES = {"waiting": "discoverable", "delivered": "active", "failed": "unavailable"}
-_WAYS = {"webhook": "Webhook, signed", "slack": "Chat, in Slack’s form", "apprise": "Apprise"}
+_WAYS = {
+    "webhook": "Webhook, signed",
+    "slack": "Chat, in Slack’s form",
+    "apprise": "Apprise",
+    "people": "Mail to each person who chose it",
+}
 
 
 class Trial(kit.Change):
@@ -66,6 +71,8 @@ class _Destination(pieces.View):
         self.when = (
             f"one message a day, at {values.DIGEST_HOUR:02}:00 UTC" if destination.daily else "immediately"
         )
+        if destination.way == "people":
+            self.when = "when they chose it on their account"
         is_all = len(destination.events) == len(values.EVENTS)
         events = [values.EVENTS[event][1] for event in destination.events]
         self.events = "every event" if is_all else words.listing(events)

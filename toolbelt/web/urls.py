@@ -92,6 +92,7 @@ urlpatterns = [
     path("account/servers/<name:plugin>/sign-in/", sign_in.begin_own, name="sign_in_own"),
     path("account/servers/<name:plugin>/sign-out/", sign_in.end_own, name="sign_out_own"),
     path("account/time-zone/", account.change_time_zone, name="change_time_zone"),
+    path("account/alerts/", account.change_alerts, name="change_alerts"),
     path("account/density/", account.change_density, name="change_density"),
     path("help/", help.page, name="help"),
     path("help/documents/", documents.page, name="documents"),

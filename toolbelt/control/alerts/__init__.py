@@ -14,7 +14,7 @@ from django.db import connections
 
 from toolbelt import conf
 from toolbelt.control import repeating, writing
-from toolbelt.control.alerts import events
+from toolbelt.control.alerts import events, people
 from toolbelt.control.config import belt_texts
 from toolbelt.core import alerts, errors
 from toolbelt.store import alerts as rows
@@ -52,11 +52,12 @@ def run(declared: alerts.Plan) -> int:
     What fails, the others do not: what there is to be notified of, or one destination.
     """
     received = 0
+    destinations = _each(declared)
     try:
-        rows.note(events.current(), declared.destinations)
+        rows.note(events.current(), destinations)
     except Exception:
         _log.exception("alerts not noticed")
-    for destination in declared.destinations:
+    for destination in destinations:
         try:
             received += _deliver(declared, destination)
         except Exception:
@@ -64,18 +65,28 @@ def run(declared: alerts.Plan) -> int:
     return received
 
 
+def _each(declared: alerts.Plan) -> list[alerts.Destination]:
+    return [each for destination in declared.destinations for each in people.each(destination)]
+
+
+def sends_to_people() -> bool:
+    """Return whether people can get mail of their own."""
+    return any(destination.way == "people" for destination in plan().destinations)
+
+
 def problems() -> list[str]:
     """Return what is wrong with the file of destinations, and which of them were not reached the last time."""
     declared = plan()
     found = [f"{conf.ALERTS_FILE}: {each}" for each in declared.problems]
-    errors_of = rows.last_errors([each.name for each in declared.destinations])
+    errors_of = rows.last_errors([each.name for each in _each(declared)])
     return [*found, *(f"Alerts do not reach {name}: {error}." for name, error in errors_of.items())]
 
 
 def test(write: writing.Write, name: str) -> Delivery:
-    """Send a test to a destination, and return its delivery.
+    """Send a test to a destination, of people to whoever sends it, and return its delivery.
 
-    Raise errors.NotFound for an unknown one, and errors.Invalid if it may be one that the file declares wrongly.
+    Raise errors.NotFound for an unknown one, errors.Invalid if it may be one that the file declares wrongly, and
+    errors.Refused if the person gets no mail.
     """
     declared = plan()
     destination = next((each for each in declared.destinations if each.name == name), None)
@@ -83,6 +94,15 @@ def test(write: writing.Write, name: str) -> Delivery:
         raise errors.Invalid([errors.Problem(path="alerts", message=each) for each in declared.problems])
     if destination is None:
         raise errors.NotFound("destination", name, [each.name for each in declared.destinations])
+    if destination.way == "people":
+        own = people.name_of(destination, write.actor.name)
+        destination = next((each for each in people.each(destination) if each.name == own), None)
+        if destination is None:
+            raise errors.Refused(
+                f"{write.actor.name} gets no mail: choose it on the page Account, for which an account needs a mail"
+                " address."
+            )
+        name = own
     message = f"A test of the destination {name}, sent by {write.actor.name}."
     key = rows.test(alerts.Alert(event=alerts.TEST, subject=name, text=message, path="/alerts/"), destination)
     with writing.begin():
@@ -93,6 +113,10 @@ def test(write: writing.Write, name: str) -> Delivery:
 
 def _deliver(declared: alerts.Plan, destination: alerts.Destination, *, only: int | None = None) -> int:
     taken = rows.take(destination.name, only=only)
+    if destination.about is not None:
+        # Since it was noticed, the person may have lost the right to decide about it.
+        rows.drop([each for each in taken if not destination.wants(each.alert)])
+        taken = [each for each in taken if destination.wants(each.alert)]
     if not taken or _send is None:
         return 0
     try:
