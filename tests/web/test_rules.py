@@ -158,6 +158,15 @@ def test_problems_are_shown_at_their_field(
     ("changes", "note"),
     [
         ({"when": {"qury": True}}, "No tool that it concerns lists an argument 'qury', so it never applies"),
+        (
+            {"when": {"query": {"minimum": 5}}},
+            "papers takes a string as 'query', and the condition is about a number",
+        ),
+        ({"when": {"query": {"const": 5}}}, "it applies to all of its calls with one."),
+        (
+            {"effect": "allow", "when": {"query": {"type": "integer"}}},
+            "it applies to none of its calls with one.",
+        ),
         ({"effect": "allow"}, "It changes nothing yet"),
         ({"tools": ["nothing*"]}, "It concerns no tool yet."),
         ({"agents": None, "sub_apps": None, "kinds": ["explore"]}, "It concerns no agent yet."),

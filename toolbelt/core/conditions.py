@@ -124,6 +124,35 @@ def fields_of_text(text: str) -> tuple[str, ...]:
     return () if written is None or problem(written) else fields(written)
 
 
+def types(text: str) -> Mapping[str, frozenset[str]]:
+    """Return the types of values that a condition in its short form is about, by argument; ``integer`` is a ``number``.
+    Arguments of which that is not plain are left out.
+    """
+    written = schema.mapping(text, None)
+    if written is None or problem(written) is not None or not _is_short(written):
+        return {}
+    about = {name: _types_of(part) for name, part in written.items() if isinstance(part, Mapping)}
+    return {name: found for name, found in about.items() if found}
+
+
+def _types_of(part: Mapping[str, Any]) -> frozenset[str]:
+    if not {"not", "allOf", "anyOf"}.isdisjoint(part):
+        return frozenset()
+    if "type" in part:
+        return named_types(part)
+    if about := {_ABOUT[keyword] for keyword in part if keyword in _ABOUT}:
+        return frozenset(about)
+    values = [part["const"]] if "const" in part else part.get("enum", ())
+    return frozenset(map(_type_of, values))
+
+
+def named_types(part: Mapping[str, Any]) -> frozenset[str]:
+    """Return the types that a schema names; ``integer`` is a ``number``."""
+    named = part.get("type", ())
+    listed = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+    return frozenset("number" if each == "integer" else each for each in listed if isinstance(each, str))
+
+
 @functools.lru_cache(maxsize=1024)
 def reads_only_its_fields(text: str) -> bool:
     """Return whether a condition depends on nothing but the arguments that it names."""

@@ -58,6 +58,23 @@ def _notes(
             if schemas and not any(_lists(each, name) for each in schemas):
                 outcome = "never applies" if word == "when" and rule.effect != "allow" else "may never hold"
                 yield f"No tool that it concerns lists an argument {name!r}, so it {outcome}: check its spelling."
+        yield from _of_other_types(rule, text, tools)
+
+
+def _of_other_types(rule: catalog.GateRule, text: str, tools: Collection[catalog.Tool]) -> Iterator[str]:
+    """Yield what is to be known of conditions about another type than an argument of a tool has."""
+    for name, about in conditions.types(text).items():
+        for tool in tools:
+            properties = schema.mapping(tool.input_schema, schema.EMPTY).get("properties")
+            takes = properties.get(name) if isinstance(properties, Mapping) else None
+            named = conditions.named_types(takes) if isinstance(takes, Mapping) else frozenset[str]()
+            if named and about.isdisjoint(named):
+                outcome = "applies to none" if rule.effect == "allow" else "applies to all"
+                yield (
+                    f"{tool.key} takes a {' or '.join(sorted(named))} as {name!r}, and the condition is about a"
+                    f" {' or '.join(sorted(about))}: it {outcome} of its calls with one."
+                )
+                break
 
 
 def _lists(takes: Mapping[str, Any], name: str) -> bool:
