@@ -47,11 +47,11 @@ _KINDS: Mapping[str, str] = {
 }
 # What is said of when alerts are sent, and the choices.
 _ALERTS: Mapping[str, str] = {
-    "now": "Alerts are sent to you at once.",
+    "now": "Alerts are sent to you immediately.",
     "daily": "Alerts are sent to you once a day.",
     "": "No alerts are sent to you.",
 }
-_TIMES = {"now": "At once", "daily": f"One mail a day, at {alert_values.DIGEST_HOUR:02}:00 UTC"}
+_TIMES = {"now": "Immediately", "daily": f"One mail a day, at {alert_values.DIGEST_HOUR:02}:00 UTC"}
 _VERBS: Mapping[str, str] = {"view": "see", "add": "add", "change": "change", "delete": "remove"}
 # Every user sees these.
 _VISIBLE_TO_ALL = frozenset({"agent", "toolkit", "tool", "auditentry"})

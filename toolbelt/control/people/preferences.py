@@ -17,7 +17,7 @@ _CHOICES = {"density": frozenset({"compact"}), "alerts": frozenset({"now", "dail
 _WAYS_OUT: Mapping[Name, str] = {
     "time_zone": "is not a time zone. Choose one from the list",
     "density": "is no density of rows: choose comfortable or compact",
-    "alerts": "is no time of alerts: choose at once, daily or never",
+    "alerts": "is no time of alerts: choose immediately, daily or never",
 }
 
 of = preferences.of
