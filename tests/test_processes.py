@@ -31,6 +31,7 @@ SERVER = [
     "running_tools",
     "unused_clients",
     "alerts",
+    "trial_rounds",
 ]
 HTTP = {"type": "http", "path": "/", "method": "GET", "headers": []}
 

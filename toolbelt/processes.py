@@ -15,7 +15,7 @@ from typing import Literal
 
 import structlog
 
-from toolbelt.control import alerts
+from toolbelt.control import alerts, trial_rounds
 from toolbelt.control.access import expirations
 from toolbelt.control.agents import connection_cleanup
 from toolbelt.control.config import settings_log
@@ -54,6 +54,7 @@ SERVER_PARTS = (
     running_tools,
     unused_clients,
     alerts,
+    trial_rounds,
 )
 
 _log = structlog.get_logger(__name__)

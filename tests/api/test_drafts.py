@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from typing import Any
 
 import pytest
 
 from tests.api.conftest import SETUP, Asking, of_operator
+from tests.factories import call
 from toolbelt import models
-from toolbelt.control import drafts
+from toolbelt.control import drafts, trial_rounds
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
+from toolbelt.core import grants, tool_versions
+from toolbelt.store import clock, snapshots
 
 SAVED = {"on": False, "dry_run": True, "draft": "Less for Bob"}
 
@@ -86,6 +90,40 @@ def test_a_draft_is_proved(olga: Asking) -> None:
     assert olga.post("/proofs", {"draft": str(uuid.uuid4())}).status_code == 404
 
 
+def test_a_draft_is_observed_reported_and_stopped(olga: Asking) -> None:
+    key = save()
+    assert olga.get(f"/drafts/{key}/report").status_code == 404
+    answer = olga.post(f"/drafts/{key}/observe", {})
+    assert (answer.status_code, answer.json()["trial"]["state"]) == (200, "running")
+    assert olga.post(f"/drafts/{key}/observe", {"ends": "2099-01-01T00:00:00Z"}).status_code == 422
+    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["kb__find"]))
+    facts: dict[str, Any] = {
+        "state": "",
+        "subagent": "",
+        "dispatched": False,
+        "definition": definition,
+    }
+    call("kb__find", agent="bob", session="s1", **facts)
+    trial_rounds.run()
+
+    report = olga.get(f"/drafts/{key}/report").json()
+
+    assert (report["proof"]["refused"], report["proof"]["rows"][0]["sessions"]) == (1, 1)
+    assert (report["trial"]["mode"], report["observed_rules"]) == ("observe", {})
+    assert olga.delete(f"/drafts/{key}/trial").json()["trial"]["state"] == "stopped"
+    assert olga.delete(f"/drafts/{key}/trial").status_code == 409
+
+
+def test_a_draft_is_scheduled(olga: Asking) -> None:
+    key, starts = save(), grants.format_time(clock.now() + dt.timedelta(hours=1))
+
+    answer = olga.post(f"/drafts/{key}/schedule", {"starts": starts, "confirm": True})
+
+    trial = answer.json()["trial"]
+    assert (answer.status_code, trial["mode"], trial["starts"]) == (200, "schedule", starts)
+    assert switch_of_bob() is True
+
+
 def test_a_draft_is_discarded(olga: Asking) -> None:
     key = save()
 
@@ -104,6 +142,8 @@ def test_what_is_saved_needs_the_permission_to_make_it(stored: None) -> None:
     assert viewer.get(f"/drafts/{key}").status_code == 200
     assert viewer.post(f"/drafts/{key}/apply", {"confirm": True}).status_code == 403
     assert viewer.delete(f"/drafts/{key}").status_code == 403
+    assert viewer.post(f"/drafts/{key}/observe", {}).status_code == 403
+    assert viewer.post(f"/drafts/{key}/schedule", {"starts": "2099-01-01T00:00:00Z"}).status_code == 403
     # Without the permission to view drafts, there are one's own.
     assert flipper.get("/drafts").json()["total"] == 0
     own = flipper.put("/agents/bob/switches/reading", SAVED).json()["draft"]
@@ -127,6 +167,9 @@ def test_an_agent_saves_applies_and_sees_no_draft(bob: Asking, anonymous: Asking
         ("GET", "/drafts", None),
         ("GET", f"/drafts/{key}", None),
         ("POST", f"/drafts/{key}/apply", {"confirm": True}),
+        ("POST", f"/drafts/{key}/observe", {}),
+        ("POST", f"/drafts/{key}/schedule", {"starts": "2026-12-01T00:00:00Z", "confirm": True}),
+        ("GET", f"/drafts/{key}/report", None),
         ("DELETE", f"/drafts/{key}", None),
     ):
         assert bob.send(method, address, body).status_code == 403

@@ -49,6 +49,8 @@ REFUSED_THOUGH_VALID = {
     },
     "import_belt": _DEPENDS_ON_OTHERS,
     "prove_change": "one of a belt, an undo and a draft is proved, and an entry is validated with all others",
+    "observe_draft": "an end is in the next 90 days",
+    "schedule_draft": "a time is in the next 90 days",
     "create_draft": "either a belt or an undo is saved, and an entry is validated with all others",
     "propose_belt": "what is kept is named like an entry of a loadout",
     "flip_switch": "only a dry run is proved, or saved as a draft",

@@ -15,7 +15,7 @@ from tests.browser import accessibility, dashboard
 from tests.browser.conftest import PASSWORD, OpensPage
 from tests.web import asking, servers
 from toolbelt import models
-from toolbelt.control import writing
+from toolbelt.control import drafts, trials, writing
 from toolbelt.control.access import switches
 from toolbelt.control.agents import call_approvals
 from toolbelt.control.catalog import entries
@@ -112,6 +112,9 @@ NO_PAGES = {
     "draft_proof",
     "save_draft",
     "apply_draft",
+    "observe_draft",
+    "schedule_draft",
+    "stop_draft",
     "discard_draft",
     "apply_bulk",
     "logout",
@@ -347,6 +350,11 @@ def demo_with_events(olive_is_staff: None) -> None:
         arguments={"q": "x"},
     )
     calls.run("assistant", "load_tools", {"toolkit": "devops"}, session="s1")
+    later = drafts.save(
+        writing.by("otto", via="api"), lambda write: switches.flip(write, "assistant", "team_chat", False)
+    )
+    models.Draft.objects.filter(pk=later.key).update(key="6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a11")
+    trials.observe(writing.by("otto", via="api"), "6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a11")
     saved_views.save(get_user_model().objects.get(username="olive").pk, "tools", "Git", "q=git_status")
 
 

@@ -130,7 +130,9 @@ def test_the_replay_of_each_call_gives_the_verdict_that_was_recorded(kb: None) -
     )
 
     verdicts = {}
-    for facts, _ in recorded_facts.Reader(clock.now() - dt.timedelta(days=1)).grouped():
+    for facts, _ in recorded_facts.Reader(
+        recorded_facts.Window(clock.now() - dt.timedelta(days=1))
+    ).grouped():
         row = models.CallRecord.objects.filter(agent=facts.agent, tool=facts.tool, outcome=facts.outcome)
         verdicts[row.latest("id").id] = judge.verdict(facts).kind == "runs"
 

@@ -77,6 +77,21 @@ def test_what_has_to_be_confirmed_is_not_applied_without_it(off: str) -> None:
     assert snapshots.find("bob", None).agent.switches == {"reading": True}
 
 
+def test_a_draft_is_observed_reported_and_stopped(off: str) -> None:
+    draft("save", off)
+    with pytest.raises(CommandError):
+        draft("report", key())
+    draft("observe", key(), "--days", "7")
+    draft("observe", key())
+    with pytest.raises(CommandError):
+        draft("observe", key(), "--days", "91")
+
+    assert "no call was recorded" in draft("report", key())
+    draft("stop", key())
+    with pytest.raises(CommandError):
+        draft("stop", key())
+
+
 def test_what_is_no_draft_is_an_error(off: str) -> None:
     for words in (
         ["save"],

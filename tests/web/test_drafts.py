@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from typing import Any
 
@@ -9,18 +10,19 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth import models as auth
 from django.test import Client
+from django.utils import timezone
 
 from tests import fast_fixtures
 from tests.factories import call as recorded
 from tests.web import dashboard
 from toolbelt import models
-from toolbelt.control import drafts, writing
+from toolbelt.control import drafts, trial_rounds, trials, writing
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import roles
 from toolbelt.core import tool_versions
-from toolbelt.store import audit, snapshots
+from toolbelt.store import audit, clock, snapshots
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 WRITE = writing.by("setup", via="command").replace(confirm=True)
@@ -126,7 +128,7 @@ def test_a_viewer_sees_a_draft_with_its_proof_and_can_do_nothing_with_it(viewer:
         "ada",
     )
     assert (proof.count("refused"), proof.calls) == (1, 1)
-    for name in ("apply", "discard"):
+    for name in ("apply", "discard", "observe", "schedule", "stop"):
         assert act(viewer, draft, name).status_code == 403
     assert save(viewer, SWITCH, on="false", was="true").status_code == 403
     assert switches.current_value("ada", "issues") is True
@@ -194,6 +196,75 @@ def test_an_applied_draft_is_undone_as_one_change(administrator: Client) -> None
         [],
         [draft.key],
     )
+
+
+def test_a_draft_is_observed_and_its_page_shows_the_report(administrator: Client) -> None:
+    draft = of_ada()
+    act(administrator, draft, "observe", days="7")
+    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["github__issue_read"]))
+    facts: dict[str, Any] = {
+        "state": "",
+        "subagent": "",
+        "dispatched": False,
+        "definition": definition,
+    }
+    recorded("github__issue_read", agent="ada", session="s1", would="slow", **facts)
+    trial_rounds.run()
+
+    page = administrator.get(f"/review/drafts/{draft.key}/").context["page"]
+    line = administrator.get("/review/drafts/").context["page"].open[0]
+
+    assert (page.trial.mode, page.trial.is_running, page.may_try, page.trial.rules) == (
+        "observe",
+        True,
+        False,
+        [("slow", 1)],
+    )
+    assert page.trial.report.proof.count("refused") == 1
+    assert line.trial.mode == "observe"
+    ends = trials.latest(draft.key).ends  # type: ignore[union-attr]
+    act(administrator, draft, "observe", days="14")
+    assert trials.latest(draft.key).ends > ends  # type: ignore[union-attr]
+    act(administrator, draft, "stop")
+    assert administrator.get(f"/review/drafts/{draft.key}/").context["page"].may_try
+    assert switches.current_value("ada", "issues") is True
+
+
+def test_who_may_not_see_calls_sees_no_report(operator: Client) -> None:
+    draft = of_ada()
+    act(operator, draft, "observe", days="7")
+
+    page = operator.get(f"/review/drafts/{draft.key}/").context["page"]
+
+    assert (page.trial.is_running, page.trial.report, page.trial.rules) == (True, None, [])
+
+
+def test_a_draft_is_scheduled_and_cancelled(administrator: Client) -> None:
+    draft = of_ada()
+    at = f"{timezone.localtime(clock.now() + dt.timedelta(hours=2)):%Y-%m-%dT%H:%M}"
+    for wrong in ("", "soon", "2020-01-01T00:00"):
+        assert act(administrator, draft, "schedule", at=wrong, htmx=False).status_code == 303
+        assert trials.latest(draft.key) is None
+
+    act(administrator, draft, "schedule", at=at)
+
+    page = administrator.get(f"/review/drafts/{draft.key}/").context["page"]
+    assert (page.trial.mode, page.trial.is_running, page.trial.author) == ("schedule", True, "root")
+    act(administrator, draft, "stop")
+    assert trials.latest(draft.key).state == "stopped"  # type: ignore[union-attr]
+
+
+def test_the_review_names_drafts_that_are_to_be_decided_about(administrator: Client) -> None:
+    draft = of_ada()
+    trials.observe(WRITE, draft.key)
+    models.Trial.objects.update(state="ended")
+
+    concerns = administrator.get("/review/").context["page"].concerns
+
+    assert f"/review/drafts/{draft.key}/" in [concern.url for concern in concerns]
+    act(administrator, draft, "apply", confirm="yes")
+    concerns = administrator.get("/review/").context["page"].concerns
+    assert f"/review/drafts/{draft.key}/" not in [concern.url for concern in concerns]
 
 
 def test_a_draft_is_discarded(administrator: Client) -> None:

@@ -12,7 +12,8 @@ import pydantic
 from django.http import HttpRequest
 
 from toolbelt.api import auth, change_results, names, paging, problems, schemas
-from toolbelt.control import drafts, undo, writing
+from toolbelt.api import proofs as proof_results
+from toolbelt.control import drafts, proofs, trials, undo, writing
 from toolbelt.control.config import belt_plans
 from toolbelt.control.people import rights
 from toolbelt.control.reports import audit_serializer
@@ -41,6 +42,27 @@ class DraftRequest(schemas.Body):
     reason: names.Reason = ""
 
 
+class Trial(ninja.Schema):
+    """A draft that is observed, or applied at a time."""
+
+    mode: Annotated[str, pydantic.Field(description="`observe` or `schedule`.")]
+    state: Annotated[
+        str,
+        pydantic.Field(
+            description="`running`, `ended`, `stopped` (by a person, or because of `note`), `applied`, or `failed`"
+            " because of `note`."
+        ),
+    ]
+    author: Annotated[str, pydantic.Field(description="Who began it; a draft is applied as that user.")]
+    starts: Annotated[
+        dt.datetime, pydantic.Field(description="From when calls are counted, or when it is applied.")
+    ]
+    ends: Annotated[
+        dt.datetime, pydantic.Field(description="Until when calls are counted, or it may be applied.")
+    ]
+    note: str
+
+
 class DraftChange(ninja.Schema):
     """A change of a draft, as the audit log would record it."""
 
@@ -67,6 +89,40 @@ class Draft(ninja.Schema):
     applied: Annotated[dt.datetime | None, pydantic.Field(description="When it was applied.")]
     applied_by: str
     changes: list[DraftChange]
+    trial: Annotated[Trial | None, pydantic.Field(description="How it was tried last.")]
+
+
+class Observe(schemas.Body):
+    """Until when a draft is observed."""
+
+    ends: Annotated[
+        names.Timestamp | None,
+        pydantic.Field(
+            description=f"In {trials.DAYS} days, if this is missing; at most in {trials.MAX_DAYS}."
+        ),
+    ] = None
+    reason: names.Reason = ""
+
+
+class Schedule(schemas.Body):
+    """When a draft is applied."""
+
+    starts: names.Timestamp
+    reason: names.Reason = ""
+    confirm: names.Confirm = False
+
+
+class Report(ninja.Schema):
+    """What observing a draft has counted until now."""
+
+    trial: Trial
+    proof: Annotated[
+        proof_results.ProofResult, pydantic.Field(description="What the draft would have done to the calls.")
+    ]
+    observed_rules: Annotated[
+        dict[str, int],
+        pydantic.Field(description="How many calls observed gate rules would have decided in this time."),
+    ]
 
 
 class Apply(schemas.Body):
@@ -136,6 +192,69 @@ def apply_draft(request: HttpRequest, draft: names.Name, body: Apply) -> Any:
     return change_results.report(drafts.apply(write, found.key))
 
 
+@router.post(
+    "/drafts/{draft}/observe",
+    auth=auth.writing(),
+    response={200: Draft, **problems.documented(404, 409)},
+)
+def observe_draft(request: HttpRequest, draft: names.Name, body: Observe) -> Any:
+    """Observe a draft from now on, or until another end: count what it would do to the calls that are made. Nothing
+    changes for agents.
+
+    Requires the permission to make its change.
+    """
+    found, write = _to_try(request, draft), auth.write(request, reason=body.reason)
+    trial = trials.latest(found.key)
+    act = trials.extend if trial is not None and trial.is_running else trials.observe
+    act(write, found.key, ends=body.ends)
+    return _document(request, drafts.find(found.key))
+
+
+@router.post(
+    "/drafts/{draft}/schedule",
+    auth=auth.writing(),
+    response={200: Draft, **problems.documented(404, 409)},
+)
+def schedule_draft(request: HttpRequest, draft: names.Name, body: Schedule) -> Any:
+    """Apply a draft at a time, as you: if you may make its change then, and what it changes is as it was.
+
+    Requires the permission to make its change. Far-reaching changes are confirmed now.
+    """
+    found = _to_try(request, draft)
+    trials.schedule(auth.write(request, reason=body.reason, confirm=body.confirm), found.key, body.starts)
+    return _document(request, drafts.find(found.key))
+
+
+@router.delete(
+    "/drafts/{draft}/trial",
+    auth=auth.writing(),
+    response={200: Draft, **problems.documented(404, 409)},
+)
+def stop_draft(request: HttpRequest, draft: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:
+    """Stop observing a draft, or do not apply it at its time. What was counted stays."""
+    found = _to_try(request, draft)
+    trials.stop(auth.write(request, reason=query.reason), found.key)
+    return _document(request, drafts.find(found.key))
+
+
+@router.get(
+    "/drafts/{draft}/report",
+    auth=auth.viewing("call_record"),
+    response={200: Report, **problems.documented(404)},
+)
+def read_report(request: HttpRequest, draft: names.Name) -> Any:
+    """Retrieve what observing a draft has counted until now."""
+    found = _find(request, draft)
+    trial = trials.latest(found.key)
+    if trial is None or trial.mode != "observe":
+        raise errors.NotFound("observation of the draft", draft)
+    return {
+        "trial": trial,
+        "proof": proofs.document(trials.report(trial)),
+        "observed_rules": trials.observed_rules(trial),
+    }
+
+
 @router.delete("/drafts/{draft}", auth=auth.writing(), response={204: None, **problems.documented(404)})
 def discard_draft(request: HttpRequest, draft: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:
     """Discard a draft. Requires the permission to make its change, unless it is yours."""
@@ -155,6 +274,13 @@ def _find(request: HttpRequest, key: str) -> drafts.Draft:
     return draft
 
 
+def _to_try(request: HttpRequest, key: str) -> drafts.Draft:
+    """Return a draft that the sender may apply."""
+    found = _find(request, key)
+    auth.require_undo_permissions(request, drafts.reversals(found))
+    return found
+
+
 def _may_view_all(request: HttpRequest) -> bool:
     return bool(auth.readable_kinds(request, ["draft"]))
 
@@ -167,5 +293,6 @@ def _document(request: HttpRequest, draft: drafts.Draft) -> dict[str, Any]:
     ]
     names_of_draft = ("key", "title", "author", "reason", "at", "ends", "revision", "applied", "applied_by")
     return {name: getattr(draft, name) for name in names_of_draft} | {
-        "changes": [{name: change[name] for name in DraftChange.model_fields} for change in changes]
+        "changes": [{name: change[name] for name in DraftChange.model_fields} for change in changes],
+        "trial": trials.latest(draft.key),
     }

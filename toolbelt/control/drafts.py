@@ -21,7 +21,7 @@ from toolbelt.control.catalog import entries, ordering
 from toolbelt.control.people import rights
 from toolbelt.control.servers import decisions
 from toolbelt.core import belts, errors, grants, texts, tool_versions
-from toolbelt.store import audit, clock, revisions, snapshots
+from toolbelt.store import audit, clock, revisions, snapshots, trials
 from toolbelt.store import drafts as rows
 
 Draft = rows.Draft
@@ -165,6 +165,18 @@ def make(write: writing.Write, draft: Draft) -> writing.Change:
     return _make_all(batched, draft.changes, draft.shown)
 
 
+def check(write: writing.Write, draft: Draft) -> None:
+    """Raise as :func:`apply` would; nothing is written."""
+    with writing.dry_run():
+        make(write, draft)
+
+
+def keep_until(draft: Draft, ends: dt.datetime) -> None:
+    """Discard a draft no earlier than at ``ends``, in the transaction of the caller."""
+    if draft.ends < ends:
+        rows.keep_until(draft.key, ends)
+
+
 def apply(write: writing.Write, key: uuid.UUID | str) -> writing.Change:
     """Make the change of a draft, once; undoing its batch undoes it.
 
@@ -181,6 +193,9 @@ def apply(write: writing.Write, key: uuid.UUID | str) -> writing.Change:
             raise errors.Refused("This draft has ended. Make the change again.")
         change = make(write, draft)
         rows.applied(draft.key, write.actor.name)
+        # What it would do is no longer a question.
+        for trial in trials.running([draft.key]):
+            trials.end(trial.pk, "applied")
     return change
 
 

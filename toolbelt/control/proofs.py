@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,7 @@ class Proof:
 
     ``calls`` are all that the change could concern, ``unproven`` those that cannot be decided again, by reason, and
     ``fields`` the arguments that would have to be recorded for that, by tool. ``rows`` are what would go otherwise.
+    ``observed``: the calls were counted as they were made.
     """
 
     days: int
@@ -63,6 +64,7 @@ class Proof:
     rows: tuple[Row, ...]
     unproven: Mapping[replay.Reason, int]
     fields: Mapping[str, Collection[str]]
+    observed: bool = False
 
     @property
     def is_nothing(self) -> bool:
@@ -81,7 +83,8 @@ class Proof:
     @property
     def sentence(self) -> str:
         """Return what would go otherwise, in one sentence."""
-        period = f"In the last {texts.counted(self.days, 'day')}"
+        days = texts.counted(self.days, "day")
+        period = f"In {days} of observing," if self.observed else f"In the last {days}"
         if not self.calls:
             return f"{period} no call was recorded that this concerns."
         if not self.rows:
@@ -175,11 +178,16 @@ def prove(act: Callable[[], object], *, days: int = DAYS) -> Proof:
     """
     if not 1 <= days <= MAX_DAYS:
         raise errors.Invalid([problem_of_days(days)])
+    return measure(act, recorded_facts.Window(since=clock.now() - dt.timedelta(days=days)), days)
+
+
+def measure(act: Callable[[], object], window: recorded_facts.Window, days: int) -> Proof:
+    """Return what the change that ``act`` writes would have done to the calls of a window; raise as it does."""
     with writing.dry_run():
         today = _judge()
         act()
         changed = _judge()
-    return _compare(today, changed, days)
+    return _compare(today, changed, window, days)
 
 
 def problem_of_days(days: int) -> errors.Problem:
@@ -245,8 +253,7 @@ def _judge() -> replay.Judge:
     )
 
 
-def _compare(today: replay.Judge, changed: replay.Judge, days: int) -> Proof:
-    since = clock.now() - dt.timedelta(days=days)
+def _compare(today: replay.Judge, changed: replay.Judge, window: recorded_facts.Window, days: int) -> Proof:
     names = None if today.catalog is not changed.catalog else _differing(today.agents, changed.agents)
     argued = {
         tool.key
@@ -255,7 +262,7 @@ def _compare(today: replay.Judge, changed: replay.Judge, days: int) -> Proof:
         if rule.when or rule.unless
         for tool in gate_rules.tools_of(judge.catalog, rule)
     }
-    reader = recorded_facts.Reader(since, agents=names, argued=argued)
+    reader = recorded_facts.Reader(window, agents=names, argued=argued)
     calls, unproven, fields = 0, Counter[replay.Reason](), defaultdict[str, set[str]](set)
     differences: dict[replay.Facts, replay.Difference] = {}
     for facts, count in reader.grouped():
@@ -268,7 +275,7 @@ def _compare(today: replay.Judge, changed: replay.Judge, days: int) -> Proof:
             fields[facts.tool].update(answer.fields)
     return Proof(
         days=days,
-        since=since,
+        since=window.since,
         calls=calls,
         rows=_rows(reader, differences),
         unproven=dict(unproven.most_common()),
@@ -295,11 +302,13 @@ def _rows(
             row.sessions.add(session)
         if len(row.examples) < MAX_EXAMPLES:
             row.examples.append(call)
+    return in_order(rows.values())
+
+
+def in_order(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Return rows by what would become of their calls, those with the most calls first."""
     return tuple(
-        sorted(
-            rows.values(),
-            key=lambda row: (replay.KINDS.index(row.after), -row.calls, row.agent, row.tool),
-        )
+        sorted(rows, key=lambda row: (replay.KINDS.index(row.after), -row.calls, row.agent, row.tool))
     )
 
 

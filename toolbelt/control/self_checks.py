@@ -54,7 +54,7 @@ class SelfCheck:
 
 def check(*, days: int = DAYS, revisions: int = REVISIONS) -> SelfCheck:
     """Decide the calls of some revisions again, at most :data:`MAX_CALLS` of them."""
-    reader = recorded_facts.Reader(clock.now() - dt.timedelta(days=days))
+    reader = recorded_facts.Reader(recorded_facts.Window(clock.now() - dt.timedelta(days=days)))
     every = reader.revisions()
     dice = random.Random(clock.now().date().toordinal())  # noqa: S311 - a sample, the same all day
     chosen = every if len(every) <= revisions else dice.sample(every, revisions)

@@ -28,6 +28,8 @@ EVENTS: Mapping[str, tuple[Severity, str]] = {
     "server-failed": ("critical", "a server or plugin has failed"),
     "budget-passed": ("warning", "an agent exceeds its budget"),
     "configuration-drift": ("warning", "the configuration differs from the belt applied last"),
+    "draft-observed": ("info", "a draft was observed, and is to be decided about"),
+    "draft-not-applied": ("warning", "a draft could not be applied at its time"),
 }
 # Those that are about one agent.
 OF_AGENTS = ("approval-pending", "budget-passed")

@@ -99,6 +99,11 @@ def applied(key: uuid.UUID, by: str) -> None:
     models.Draft.objects.filter(pk=key).update(applied=clock.now(), applied_by=by)
 
 
+def keep_until(key: uuid.UUID, ends: dt.datetime) -> None:
+    """Store another end."""
+    models.Draft.objects.filter(pk=key).update(ends=ends)
+
+
 def remove(keys: Sequence[uuid.UUID]) -> None:
     """Delete drafts, with their trials."""
     models.Draft.objects.filter(pk__in=keys).delete()

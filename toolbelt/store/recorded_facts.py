@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from django.db import models as orm
+from django.db.models import functions
 
 from toolbelt import models
 from toolbelt.core import replay
@@ -30,6 +31,39 @@ _ARGUMENTS = {"chosen": catalog.as_text("chosen_fields"), "all_arguments": catal
 _Row = tuple[Any, ...]
 
 
+class Window(NamedTuple):
+    """The calls that arrived from ``since`` until ``before`` (None: now), and of these those with an id after ``after``
+    and up to ``until`` (None: all).
+    """
+
+    since: dt.datetime
+    before: dt.datetime | None = None
+    after: int = 0
+    until: int | None = None
+
+    def rows(self) -> orm.QuerySet[models.CallRecord]:
+        """Return their records."""
+        rows = models.CallRecord.objects.filter(at__gte=self.since)
+        if self.before is not None:
+            rows = rows.filter(at__lt=self.before)
+        if self.after:
+            rows = rows.filter(pk__gt=self.after)
+        return rows if self.until is None else rows.filter(pk__lte=self.until)
+
+    def days(self) -> list[Window]:
+        """Return the windows of its days, in UTC, that have calls."""
+        days = (
+            self.rows().order_by().values_list(functions.TruncDate("at", tzinfo=dt.UTC), flat=True).distinct()
+        )
+        windows = []
+        for day in sorted(day for day in days if day is not None):
+            begin = dt.datetime.combine(day, dt.time(), dt.UTC)
+            end = begin + dt.timedelta(days=1)
+            before = end if self.before is None else min(end, self.before)
+            windows.append(self._replace(since=max(begin, self.since), before=before))
+        return windows
+
+
 class Recorded(NamedTuple):
     """A recorded call: its id, when it arrived, its session (empty: none), and its facts."""
 
@@ -49,17 +83,32 @@ class Decided(NamedTuple):
     facts: replay.Facts
 
 
+def newest_id() -> int:
+    """Return the id of the newest record; 0 if there is none."""
+    return models.CallRecord.objects.order_by("-id").values_list("id", flat=True).first() or 0
+
+
+def would_have_decided(window: Window) -> dict[str, int]:
+    """Return how many calls of a window an observed gate rule would have decided, by rule."""
+    counts: dict[str, int] = {}
+    rows = window.rows().exclude(would=None).exclude(would="").order_by()
+    for would, calls in rows.values_list("would").annotate(calls=orm.Count("*")):
+        for rule in (would or "").split():
+            counts[rule] = counts.get(rule, 0) + calls
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
 class Reader:
-    """The calls since a time, by these agents or by all.
+    """The calls of a window, by these agents or by all.
 
     Only those of the tools ``argued`` are read with the arguments that are recorded, because these make their facts
     many.
     """
 
     def __init__(
-        self, since: dt.datetime, *, agents: Collection[str] | None = None, argued: Collection[str] = ()
+        self, window: Window, *, agents: Collection[str] | None = None, argued: Collection[str] = ()
     ) -> None:
-        rows = models.CallRecord.objects.filter(at__gte=since).annotate(**_HAS_SESSION)
+        rows = window.rows().annotate(**_HAS_SESSION)
         if agents is not None:
             rows = rows.filter(agent__in=agents)
         self._queries: list[tuple[orm.QuerySet[Any, Any], tuple[str, ...]]] = [

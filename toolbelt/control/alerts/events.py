@@ -59,6 +59,14 @@ def _of(found: attention.Attention) -> Iterator[alerts.Alert]:
         key = summary.agent.key
         if summary.inventory.spent.is_exceeded:
             yield _alert("budget-passed", key, f"{key} exceeds its budget.", f"/agents/{quote(key)}/")
+    for trial in found.trials:
+        path = f"/review/drafts/{trial.draft}/"
+        if trial.mode == "schedule":
+            text = f"The draft {trial.title!r} was not applied at its time: {trial.note}"
+            yield _alert("draft-not-applied", str(trial.draft), text, path)
+        else:
+            text = f"The draft {trial.title!r} was observed: apply it, go on, or discard it."
+            yield _alert("draft-observed", str(trial.draft), text, path)
     if found.drift is not None and found.drift.differences:
         yield _alert("configuration-drift", "", found.drift.message, "/belt/")
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from toolbelt.control import trials
 from toolbelt.control.access import access_index
 from toolbelt.control.catalog import blocking, unresolved
 from toolbelt.control.config import drift
@@ -48,7 +49,7 @@ class Attention:
     that no process can run; ``to_review`` is the number of tools to review, by plugin, and ``findings`` are theirs, by
     plugin and tool; ``blocked`` what is blocked for everyone (kind, name); ``unresolved`` names that do not exist;
     ``instructions`` the servers with instructions that nobody has seen; ``drift`` what differs from the belt applied
-    last.
+    last; ``trials`` those that are over, of drafts that are to be decided about.
     """
 
     agents: Sequence[queries.Summary]
@@ -63,6 +64,7 @@ class Attention:
     unresolved: Sequence[unresolved.Unresolved]
     instructions: Sequence[catalog.Plugin] = ()
     drift: drift.Drift | None = None
+    trials: Sequence[trials.Trial] = ()
 
 
 def load() -> Attention:
@@ -94,6 +96,7 @@ def load() -> Attention:
         unresolved=unresolved.find_all(stored),
         instructions=tuple(filter(instructions.is_unseen, stored.plugins.values())),
         drift=drift.find(),
+        trials=trials.undecided(),
     )
 
 

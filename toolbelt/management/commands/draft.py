@@ -1,4 +1,4 @@
-"""``manage.py draft [list | show | save | apply | discard]``: changes that are kept, and applied as they were seen."""
+"""``manage.py draft [list | show | save | apply | …]``: changes that are kept, observed, and applied as they were seen."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from toolbelt.control import drafts, undo, writing
+from toolbelt.control import drafts, proofs, trials, undo, writing
 from toolbelt.control.config import belt_plans
 from toolbelt.core import errors, grants, texts
 from toolbelt.management import columns, files, terminal
@@ -20,7 +20,7 @@ from toolbelt.management import columns, files, terminal
 class Command(terminal.Command):
     """List drafts, save a belt or an undo as one, and apply or discard one."""
 
-    help = "List drafts, show one, save a belt or an undo as one, apply one as it was seen, or discard it."
+    help = "List drafts, show one, save a belt or an undo as one, apply one as it was seen, observe or discard it."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the subcommands; without one, list the drafts."""
@@ -43,9 +43,21 @@ class Command(terminal.Command):
         apply = commands.add_parser("apply", help="make its change, exactly as it was seen")
         apply.add_argument("--yes", action="store_true", help="confirm a change that is far-reaching")
         discard = commands.add_parser("discard", help="discard a draft")
-        for command in (show, apply, discard):
+        observe = commands.add_parser(
+            "observe", help="count what it would do to the calls that are made; again: until another end"
+        )
+        observe.add_argument(
+            "--days",
+            metavar="N",
+            type=int,
+            default=trials.DAYS,
+            help=f"for N days from now (default: {trials.DAYS})",
+        )
+        report = commands.add_parser("report", help="print what observing it has counted until now")
+        stop = commands.add_parser("stop", help="stop observing it, or do not apply it at its time")
+        for command in (show, apply, discard, observe, report, stop):
             command.add_argument("draft", metavar="DRAFT", help="its key")
-        for command in (save, apply, discard):
+        for command in (save, apply, discard, observe, stop):
             command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
     def handle(self, *args: Any, act: str | None, **options: Any) -> None:
@@ -101,8 +113,7 @@ def _save(options: dict[str, Any]) -> Iterator[str]:
         def act(write: writing.Write) -> object:
             return undo.undo_batch(write, number)
 
-    days = min(max(options["days"], 0), drafts.MAX_KEPT.days + 1)
-    ends = dt.datetime.now(dt.UTC) + dt.timedelta(days=days)
+    ends = _in_days(options["days"], drafts.MAX_KEPT.days)
     draft = drafts.save(_write(options), act, title=options["title"], ends=ends)
     yield f"Saved {texts.counted(len(draft.changes), 'change')} as {draft.key}: {draft.title}"
 
@@ -115,6 +126,39 @@ def _apply(options: dict[str, Any]) -> Iterator[str]:
 def _discard(options: dict[str, Any]) -> Iterator[str]:
     drafts.discard(_write(options), options["draft"])
     yield "Discarded."
+
+
+def _observe(options: dict[str, Any]) -> Iterator[str]:
+    key = drafts.find(options["draft"]).key
+    trial = trials.latest(key)
+    act = trials.extend if trial is not None and trial.is_running else trials.observe
+    ends = act(_write(options), key, ends=_in_days(options["days"], trials.MAX_DAYS)).ends
+    yield f"Observed until {grants.format_time(ends)}. Nothing changes for agents."
+
+
+def _report(options: dict[str, Any]) -> Iterator[str]:
+    trial = trials.latest(drafts.find(options["draft"]).key)
+    if trial is None or trial.mode != "observe":
+        raise CommandError("This draft was not observed: draft observe does that.")
+    proof = trials.report(trial)
+    yield proof.sentence
+    yield proof.coverage_sentence
+    yield from columns.lines(
+        (row.agent, row.tool, proofs.WORDS[row.after], texts.counted(row.calls, "call"), row.words)
+        for row in proof.rows
+    )
+    for rule, calls in trials.observed_rules(trial).items():
+        yield f"The observed rule {rule} would have decided {texts.counted(calls, 'call')}."
+
+
+def _stop(options: dict[str, Any]) -> Iterator[str]:
+    trials.stop(_write(options), options["draft"])
+    yield "Stopped. Nothing was changed."
+
+
+def _in_days(days: int, maximum: int) -> dt.datetime:
+    """Return the time in so many days; a later one than allowed for any number above the maximum."""
+    return dt.datetime.now(dt.UTC) + dt.timedelta(days=min(max(days, 0), maximum + 1))
 
 
 def _write(options: dict[str, Any]) -> writing.Write:
@@ -131,4 +175,7 @@ _ACTS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "save": _save,
     "apply": _apply,
     "discard": _discard,
+    "observe": _observe,
+    "report": _report,
+    "stop": _stop,
 }

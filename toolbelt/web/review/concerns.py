@@ -12,6 +12,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
+from toolbelt.control import trials
 from toolbelt.control.catalog import unresolved
 from toolbelt.control.config import drift
 from toolbelt.control.reports import attention, error_spikes, queries
@@ -152,6 +153,7 @@ def _unusual(report: attention.Attention) -> list[Line]:
     by_loadout = itertools.groupby(report.unresolved, operator.attrgetter("loadout"))
     return [
         *_drift(report),
+        *_each(_trial, report.trials),
         *_each(_stale, report.ineffective_overrides),
         *_each(_unresolved, [(loadout, tuple(missing)) for loadout, missing in by_loadout]),
     ]
@@ -171,6 +173,18 @@ def _differing(found: drift.Drift) -> Concern:
         texts.visible(_first([*map(drift.line, found.differences)])),
         reverse("web:import_export"),
     )
+
+
+def _trial(trial: trials.Trial) -> Concern:
+    """Return the line for a draft that was tried, and is to be decided about."""
+    url, title = reverse("web:draft", args=[trial.draft]), texts.visible(trial.title)
+    if trial.mode == "schedule":
+        note = words.cut(texts.visible(trial.note), MAX_ERROR_LENGTH)
+        return Concern("danger", f"“{title}” was not applied at its time", note, url, "Decide")
+    about = (
+        words.cut(texts.visible(trial.note), MAX_ERROR_LENGTH) if trial.note else "Apply it, or discard it."
+    )
+    return Concern("discoverable", f"“{title}” was observed", about, url, "Decide")
 
 
 def _each(present: Callable[[Any], Concern], things: Iterable[Any]) -> list[Line]:

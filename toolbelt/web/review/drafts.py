@@ -5,6 +5,7 @@ Saving runs the view of the form that would make the change, in a transaction th
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import uuid
 from typing import Any
@@ -13,10 +14,11 @@ from django import forms
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import reswap
 
-from toolbelt.control import drafts, writing
+from toolbelt.control import drafts, trials, writing
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.core import effects, errors
@@ -33,6 +35,18 @@ class Saved(forms.Form):
 
     draft_of = forms.CharField(max_length=2000)
     reason = forms.CharField(required=False, max_length=500)
+
+
+class Observed(kit.Change):
+    """For how many days a draft is observed, from now on."""
+
+    days = forms.IntegerField(min_value=1, max_value=trials.MAX_DAYS)
+
+
+class Scheduled(kit.Change):
+    """When a draft is applied, in the reader's zone."""
+
+    at = forms.DateTimeField(error_messages={"required": "Enter a time.", "invalid": "Enter a time."})
 
 
 @require_safe
@@ -105,6 +119,47 @@ def apply(request: http.Request, draft: uuid.UUID) -> HttpResponse:
 
 
 @require_POST
+def observe(request: http.Request, draft: uuid.UUID) -> HttpResponse:
+    """Observe a draft from now on; or until another end, if it is observed."""
+    found = _check(request, draft)
+    responses.declare(request, _address(found), refusal="Not observed")
+    data = Observed(request.POST).checked()
+    write, ends = responses.write(request, data), timezone.now() + dt.timedelta(days=data["days"])
+    trial = trials.latest(found.key)
+    act = trials.extend if trial is not None and trial.is_running else trials.observe
+    until = words.in_full(act(write, found.key, ends=ends).ends)
+    return responses.respond(
+        request, notices.Notice(text=f"Observed until {until}. Nothing changes for agents.")
+    )
+
+
+@require_POST
+def schedule(request: http.Request, draft: uuid.UUID) -> HttpResponse:
+    """Apply a draft at a time."""
+    found = _check(request, draft)
+    responses.declare(
+        request,
+        _address(found),
+        title=f"Apply “{found.title}” at that time?",
+        verb="Schedule",
+        refusal="Not scheduled",
+        fields=("at", "reason"),
+    )
+    data = Scheduled(request.POST).checked()
+    trial = trials.schedule(responses.write(request, data), found.key, data["at"])
+    return responses.respond(request, notices.Notice(text=f"Scheduled for {words.in_full(trial.starts)}."))
+
+
+@require_POST
+def stop(request: http.Request, draft: uuid.UUID) -> HttpResponse:
+    """Stop observing a draft, or do not apply it at its time."""
+    found = _check(request, draft)
+    responses.declare(request, _address(found), refusal="Not stopped")
+    trials.stop(responses.write(request, kit.Change(request.POST).checked()), found.key)
+    return responses.respond(request, notices.Notice(text="Stopped. Nothing was changed."))
+
+
+@require_POST
 def discard(request: http.Request, draft: uuid.UUID) -> HttpResponse:
     """Discard a draft: one's own, or one whose change the user may make."""
     found = _find(request, draft)
@@ -117,9 +172,10 @@ def discard(request: http.Request, draft: uuid.UUID) -> HttpResponse:
 
 
 class Line(pieces.View):
-    """A draft in the list."""
+    """A draft in the list, with the trial that runs."""
 
-    def __init__(self, draft: drafts.Draft) -> None:
+    def __init__(self, draft: drafts.Draft, trial: trials.Trial | None) -> None:
+        self.trial = trial
         self.draft = draft
         self.title = draft.title
         self.url = _address(draft)
@@ -132,8 +188,9 @@ class _List(pieces.Page):
     def __init__(self, request: http.Request) -> None:
         self.may_see_all = rights.may_read(request.user, "draft")
         listed = drafts.listed("" if self.may_see_all else request.user.get_username())
-        self.open = [Line(draft) for draft in listed if draft.is_open]
-        self.applied = [Line(draft) for draft in listed if draft.applied is not None]
+        running = {trial.draft: trial for trial in trials.running()}
+        self.open = [Line(draft, running.get(draft.key)) for draft in listed if draft.is_open]
+        self.applied = [Line(draft, None) for draft in listed if draft.applied is not None]
 
 
 class _Change(pieces.View):
@@ -154,6 +211,17 @@ class _Change(pieces.View):
             self.url = reverse("web:agent_access", args=[change.subject_key]) if known else ""
 
 
+class _Trial(pieces.View):
+    """The last trial of a draft, and what it has counted."""
+
+    def __init__(self, request: http.Request, trial: trials.Trial) -> None:
+        self.mode, self.is_running = trial.mode, trial.is_running
+        self.starts, self.ends, self.author, self.note = trial.starts, trial.ends, trial.author, trial.note
+        is_report = trial.mode == "observe" and rights.may_read(request.user, "call_record")
+        self.report = proofs.Page(request, trials.report(trial), "") if is_report else None
+        self.rules = [*trials.observed_rules(trial).items()] if is_report else []
+
+
 class _DraftPage(pieces.Page):
     """One draft, with its changes; ``differing`` is what is not as it was, if it can still be applied."""
 
@@ -164,6 +232,11 @@ class _DraftPage(pieces.Page):
         self.differing = drafts.differing(draft) if draft.is_open else ()
         self.may_apply = draft.is_open and drafts.may_apply(request.user, draft)
         self.may_discard = _may_discard(request, draft)
+        trial = trials.latest(draft.key)
+        self.trial = None if trial is None else _Trial(request, trial)
+        self.is_tried = trial is not None and trial.is_running
+        self.may_try = self.may_apply and not self.is_tried and not self.differing
+        self.days, self.all_days = trials.DAYS, (7, 14, 30)
         self.changes = [_Change(request, change, stored) for change in draft.changes[:MAX_SHOWN]]
         self.more = len(draft.changes) - len(self.changes)
         self.count = words.counted(len(draft.changes), "change")

@@ -1,0 +1,169 @@
+"""What becomes of drafts that are tried, in the background of a server; of several servers, one at a time does it.
+
+Observing is replaying that goes on: every minute, the calls that were recorded since are decided again, as everything
+is configured and as it would be with the draft, and what would have gone otherwise is counted. Only the report reads
+the counts, so that they cannot change an answer. A draft is applied at its time as the person who scheduled it, with
+what they may do then, and only as it was seen.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+
+import structlog
+from django.contrib import auth
+from django.db import connections
+
+from toolbelt.control import drafts, proofs, repeating, trials, writing
+from toolbelt.core import errors, replay
+from toolbelt.store import clock, locks, recorded_facts
+from toolbelt.store import trials as rows
+
+SECONDS = 60.0
+# A record may be stored after another one with a higher id, for a moment.
+DELAY = dt.timedelta(seconds=SECONDS)
+
+_log = structlog.get_logger(__name__)
+# The newest record that this process has seen, in the round before.
+_seen: int | None = None
+
+
+def run(*, until: int | None = None) -> int:
+    """Do one round, unless another process does: count what was recorded up to the record ``until`` (all), apply what
+    is due, and discard the drafts whose time has come. Return how many trials are over now.
+    """
+    with locks.try_lock("trials") as is_held:
+        if not is_held:
+            return 0
+        over = sum(map(functools.partial(_run_one, until), rows.running()))
+        drafts.discard_ended()
+        return over
+
+
+def _run_one(until: int | None, trial: rows.Trial) -> bool:
+    try:
+        if trial.mode == "observe":
+            return _count(trial, until)
+        return trial.starts <= clock.now() and _apply(trial)
+    except errors.Unavailable:
+        raise
+    except errors.ToolbeltError as error:
+        # What it changes is not as it was, or may not be changed so any more.
+        _end_trial(trial, "stopped" if trial.mode == "observe" else "failed", str(error))
+        return True
+    except Exception:
+        # The others go on.
+        _log.exception("draft not tried", draft=str(trial.draft))
+        return False
+
+
+def _count(trial: rows.Trial, until: int | None) -> bool:
+    """Count what was recorded since the last round; end the trial at its end."""
+    now = clock.now()
+    newest = recorded_facts.newest_id() if until is None else until
+    draft = drafts.find(trial.draft)
+    # The draft is observed as its author, who may not be able to make the change any more: only counted, never made.
+    write = writing.by(trial.author, via="system", kind="person").replace(confirm=True)
+    if newest > trial.mark:
+        window = recorded_facts.Window(trial.starts, trial.ends, trial.mark, newest)
+        measured = [
+            (part, proofs.measure(lambda: drafts.make(write, draft), part, 1)) for part in window.days()
+        ]
+        with writing.begin():
+            current = rows.find(trial.pk)
+            if current is None or not current.is_running or current.mark != trial.mark:
+                return False
+            proven = [proof for _, proof in measured]
+            rows.add(
+                current,
+                mark=newest,
+                calls=sum(proof.calls for proof in proven),
+                unproven=_sum(proof.unproven for proof in proven),
+                unknown=_union(proof.fields for proof in proven),
+                days=[_day(row, part.since.date()) for part, proof in measured for row in proof.rows],
+            )
+    if now < trial.ends + DELAY:
+        return False
+    _end_trial(trial, "ended")
+    return True
+
+
+def _apply(trial: rows.Trial) -> bool:
+    """Apply a draft at its time, as who scheduled it, if they still may. Raise as :func:`drafts.apply` does."""
+    if clock.now() > trial.ends:
+        raise errors.Refused(
+            f"No server could apply it within {trials.LATEST // dt.timedelta(hours=1)} hour of its time."
+        )
+    draft = drafts.find(trial.draft)
+    users = auth.get_user_model()._default_manager
+    user = users.filter(**{auth.get_user_model().USERNAME_FIELD: trial.author}, is_active=True).first()
+    if user is None or not drafts.may_apply(user, draft):
+        raise errors.Refused(f"{trial.author}, who scheduled it, may not make this change any more.")
+    write = writing.by(trial.author, via="system", kind="person").replace(confirm=True)
+    with writing.begin():
+        current = rows.find(trial.pk)
+        if current is None or not current.is_running:
+            return False
+        drafts.apply(write, draft.key)
+        rows.end(trial.pk, "applied")
+    return True
+
+
+def _end_trial(trial: rows.Trial, state: rows.State, note: str = "") -> None:
+    with writing.begin():
+        rows.end(trial.pk, state, note)
+
+
+def _day(row: proofs.Row, day: dt.date) -> rows.Day:
+    return rows.Day(
+        day=day,
+        agent=row.agent,
+        tool=row.tool,
+        before=row.before,
+        after=row.after,
+        words=row.words,
+        calls=row.calls,
+        ran=row.ran,
+        # Records are deleted one day, and with them the sessions' names.
+        sessions=[hashlib.blake2b(name.encode(), digest_size=6).hexdigest() for name in row.sessions],
+        examples=row.examples,
+        last=row.last or clock.now(),
+    )
+
+
+def _sum(counts: Iterable[Mapping[replay.Reason, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for each in counts:
+        for name, number in each.items():
+            total[name] = total.get(name, 0) + number
+    return total
+
+
+def _union(named: Iterable[Mapping[str, Collection[str]]]) -> dict[str, Collection[str]]:
+    total: dict[str, set[str]] = {}
+    for each in named:
+        for tool, names in each.items():
+            total.setdefault(tool, set()).update(names)
+    return dict(total)
+
+
+def _work() -> float:
+    """Do a round; return the seconds until the next one."""
+    global _seen
+    try:
+        # Only what was there a round ago: what is stored at the same time may still be missing before it.
+        seen, _seen = _seen, recorded_facts.newest_id()
+        if seen is not None:
+            run(until=seen)
+    except Exception:
+        _log.exception("drafts not tried")
+    finally:
+        connections.close_all()
+    return SECONDS
+
+
+_thread = repeating.Repeating("toolbelt-trials", _work, SECONDS)
+start, stop = _thread.start, _thread.stop

@@ -1,0 +1,174 @@
+"""Trials of drafts: observed for a while, or applied at a time (docs/how-to/try-a-change.md).
+
+What runs in the background is in :mod:`toolbelt.control.trial_rounds`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import uuid
+from collections.abc import Mapping
+from typing import cast
+
+from toolbelt.control import drafts, proofs, writing
+from toolbelt.core import errors, grants, replay
+from toolbelt.store import clock, recorded_facts
+from toolbelt.store import trials as rows
+
+Trial = rows.Trial
+latest, running, undecided = rows.latest, rows.running, rows.undecided
+# How long a draft is observed, by default and at most, and how long it is kept to be decided about.
+DAYS, MAX_DAYS = 14, 90
+_DECIDED_WITHIN = dt.timedelta(days=14)
+# How long after its time a draft is still applied, if no server could do it before.
+LATEST = dt.timedelta(hours=1)
+MAX_AHEAD = dt.timedelta(days=90)
+
+
+def observe(write: writing.Write, key: uuid.UUID | str, *, ends: dt.datetime | None = None) -> Trial:
+    """Observe a draft from now on, until ``ends``: :data:`DAYS` by default.
+
+    Raise errors.Refused if it is tried already, and as :func:`drafts.apply` does if it could not be applied now.
+    """
+    now = clock.now()
+    ends = _end(ends, now)
+    drafts.check(write.replace(confirm=True), drafts.find(key))
+    with writing.begin():
+        draft = _to_try(key)
+        trial = rows.begin(draft.key, "observe", write.actor.name, now, ends, recorded_facts.newest_id())
+        drafts.keep_until(draft, ends + _DECIDED_WITHIN)
+        after = {"title": draft.title, "ends": grants.format_time(ends)}
+        writing.record(write, "draft", str(draft.key), action="draft.observe", before=None, after=after)
+    return trial
+
+
+def extend(write: writing.Write, key: uuid.UUID | str, *, ends: dt.datetime | None = None) -> Trial:
+    """Observe a draft until another end, :data:`DAYS` from now by default; what was counted stays.
+
+    Raise errors.Refused if it is not observed.
+    """
+    ends = _end(ends, clock.now())
+    with writing.begin():
+        draft = _open(key)
+        trial = _running(draft)
+        if trial.mode != "observe":
+            raise errors.Refused("This draft is scheduled, and not observed.")
+        rows.move_end(trial.pk, ends)
+        drafts.keep_until(draft, ends + _DECIDED_WITHIN)
+        before, after = (
+            {"title": draft.title, "ends": grants.format_time(each)} for each in (trial.ends, ends)
+        )
+        writing.record(write, "draft", str(draft.key), action="draft.extend", before=before, after=after)
+    return dataclasses.replace(trial, ends=ends)
+
+
+def schedule(write: writing.Write, key: uuid.UUID | str, starts: dt.datetime) -> Trial:
+    """Apply a draft at a time, as the writer; what has to be confirmed is confirmed now.
+
+    Raise errors.Invalid for a time that is past or far away, errors.Refused if it is tried already, and as
+    :func:`drafts.apply` does if it could not be applied now.
+    """
+    now = clock.now()
+    if starts.tzinfo is None or not now < starts <= now + MAX_AHEAD:
+        message = f"Choose a time in the next {MAX_AHEAD.days} days, with its zone."
+        raise errors.Invalid([errors.Problem(path="starts", message=message)])
+    if write.actor.kind not in ("person", "token") or write.actor.via == "command":
+        raise errors.Refused(
+            "A draft is scheduled in the dashboard or over HTTP: it is applied as that user."
+        )
+    drafts.check(write, drafts.find(key))
+    with writing.begin():
+        draft = _to_try(key)
+        trial = rows.begin(draft.key, "schedule", write.actor.name, starts, starts + LATEST, 0)
+        drafts.keep_until(draft, starts + LATEST + _DECIDED_WITHIN)
+        after = {"title": draft.title, "starts": grants.format_time(starts)}
+        writing.record(write, "draft", str(draft.key), action="draft.schedule", before=None, after=after)
+    return trial
+
+
+def stop(write: writing.Write, key: uuid.UUID | str) -> None:
+    """Stop observing a draft, or do not apply it at its time. What was counted stays; raise errors.Refused if it is
+    not tried.
+    """
+    with writing.begin():
+        draft = _open(key)
+        trial = _running(draft)
+        rows.end(trial.pk, "stopped")
+        before = {"title": draft.title, "mode": trial.mode}
+        writing.record(write, "draft", str(draft.key), action="draft.stop", before=before, after=None)
+
+
+def report(trial: Trial) -> proofs.Proof:
+    """Return what observing a draft has counted until now, as a proof."""
+    merged: dict[tuple[str, ...], proofs.Row] = {}
+    recent = (clock.now() - proofs.RECENT).date()
+    for day in rows.days(trial.pk):
+        place = (day.agent, day.tool, day.before, day.after, day.words)
+        row = merged.get(place)
+        if row is None:
+            row = merged[place] = proofs.Row(
+                day.agent,
+                day.tool,
+                cast("replay.Kind", day.before),
+                cast("replay.Kind", day.after),
+                day.words,
+            )
+        row.calls += day.calls
+        row.ran += day.ran
+        row.recent += day.ran if day.day >= recent else 0
+        row.sessions.update(day.sessions)
+        row.examples = [*day.examples, *row.examples][: rows.MAX_EXAMPLES]
+        row.last = max(filter(None, (row.last, day.last)))
+    return proofs.Proof(
+        days=days_of(trial),
+        since=trial.starts,
+        calls=trial.calls,
+        rows=proofs.in_order(merged.values()),
+        unproven=cast("Mapping[replay.Reason, int]", trial.unproven),
+        fields=trial.unknown,
+        observed=True,
+    )
+
+
+def observed_rules(trial: Trial) -> dict[str, int]:
+    """Return how many calls the observed gate rules would have decided in the time of a trial, by rule."""
+    return recorded_facts.would_have_decided(recorded_facts.Window(trial.starts, trial.ends))
+
+
+def days_of(trial: Trial) -> int:
+    """Return for how many days a draft was observed, begun ones included."""
+    until = min(clock.now(), trial.ends)
+    return max(1, -(-(until - trial.starts) // dt.timedelta(days=1)))
+
+
+def _open(key: uuid.UUID | str) -> drafts.Draft:
+    draft = drafts.find(key)
+    if draft.applied is not None:
+        raise errors.Refused(f"This draft was already applied by {draft.applied_by}.")
+    return draft
+
+
+def _to_try(key: uuid.UUID | str) -> drafts.Draft:
+    draft = _open(key)
+    trial = latest(draft.key)
+    if trial is not None and trial.is_running:
+        word = "observed" if trial.mode == "observe" else "scheduled"
+        raise errors.Refused(f"This draft is {word} already: stop that first.")
+    return draft
+
+
+def _running(draft: drafts.Draft) -> Trial:
+    trial = latest(draft.key)
+    if trial is None or not trial.is_running:
+        raise errors.Refused("This draft is neither observed nor scheduled.")
+    return trial
+
+
+def _end(ends: dt.datetime | None, now: dt.datetime) -> dt.datetime:
+    if ends is None:
+        return now + dt.timedelta(days=DAYS)
+    if ends.tzinfo is None or not now < ends <= now + dt.timedelta(days=MAX_DAYS):
+        message = f"Choose an end in the next {MAX_DAYS} days, with its zone."
+        raise errors.Invalid([errors.Problem(path="ends", message=message)])
+    return ends

@@ -1,0 +1,189 @@
+"""Trials of drafts, as values and rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from toolbelt import models
+
+Mode = Literal["observe", "schedule"]
+State = Literal["running", "ended", "stopped", "applied", "failed"]
+# How many sessions of a day's calls are told apart, and how many calls are named.
+MAX_SESSIONS, MAX_EXAMPLES = 10_000, 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A draft that is observed from ``starts`` to ``ends``, or applied at ``starts``, and until ``ends`` at the latest.
+
+    ``note`` is why it stopped or failed, and ``mark`` the id of the newest call that was counted. ``calls`` are all
+    that the draft could concern; ``unproven`` and ``unknown`` are as in a proof.
+    """
+
+    pk: int
+    draft: uuid.UUID
+    title: str
+    mode: Mode
+    author: str
+    starts: dt.datetime
+    ends: dt.datetime
+    state: State
+    note: str
+    mark: int
+    calls: int
+    unproven: Mapping[str, int]
+    unknown: Mapping[str, Collection[str]]
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether it has not ended."""
+        return self.state == "running"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """The calls of a day that would have gone otherwise, of one tool by one agent, for one reason."""
+
+    day: dt.date
+    agent: str
+    tool: str
+    before: str
+    after: str
+    words: str
+    calls: int
+    ran: int
+    sessions: Collection[str]
+    examples: Collection[int]
+    last: dt.datetime
+
+
+def begin(
+    draft: uuid.UUID, mode: Mode, author: str, starts: dt.datetime, ends: dt.datetime, mark: int
+) -> Trial:
+    """Store a trial that runs."""
+    row = models.Trial.objects.create(
+        draft_id=draft, mode=mode, author=author, starts=starts, ends=ends, mark=mark
+    )
+    return _value(row)
+
+
+def latest(draft: uuid.UUID) -> Trial | None:
+    """Return the last trial of a draft."""
+    return _first(models.Trial.objects.filter(draft=draft).order_by("-id"))
+
+
+def find(pk: int) -> Trial | None:
+    """Return a trial, locked until the transaction ends."""
+    return _first(models.Trial.objects.filter(pk=pk).select_for_update(of=("self",)))
+
+
+def running(drafts: Collection[uuid.UUID] | None = None) -> list[Trial]:
+    """Return the trials that run: of these drafts, or all."""
+    rows = models.Trial.objects.filter(state="running").select_related("draft").order_by("id")
+    return [_value(row) for row in (rows if drafts is None else rows.filter(draft__in=drafts))]
+
+
+def undecided() -> list[Trial]:
+    """Return the trials that are over, of drafts that are neither applied nor tried again."""
+    rows = models.Trial.objects.filter(draft__applied=None).exclude(state="stopped", note="")
+    last: dict[uuid.UUID, models.Trial] = {
+        row.draft_id: row for row in rows.select_related("draft").order_by("id")
+    }
+    return [_value(row) for row in last.values() if row.state != "running"]
+
+
+def move_end(pk: int, ends: dt.datetime) -> None:
+    """Store another end."""
+    models.Trial.objects.filter(pk=pk).update(ends=ends)
+
+
+def end(pk: int, state: State, note: str = "") -> None:
+    """Store that a trial is over, and why."""
+    models.Trial.objects.filter(pk=pk, state="running").update(state=state, note=note)
+
+
+def add(
+    trial: Trial,
+    *,
+    mark: int,
+    calls: int,
+    unproven: Mapping[str, int],
+    unknown: Mapping[str, Collection[str]],
+    days: Collection[Day],
+) -> None:
+    """Add what was counted since the mark, in the transaction of the caller."""
+    reasons = dict(trial.unproven)
+    for reason, count in unproven.items():
+        reasons[reason] = reasons.get(reason, 0) + count
+    names = {tool: {*found} for tool, found in trial.unknown.items()}
+    for tool, found in unknown.items():
+        names.setdefault(tool, set()).update(found)
+    models.Trial.objects.filter(pk=trial.pk).update(
+        mark=mark,
+        calls=trial.calls + calls,
+        unproven=reasons,
+        unknown={tool: sorted(found) for tool, found in sorted(names.items())},
+    )
+    for day in days:
+        _add_day(trial.pk, day)
+
+
+def days(pk: int) -> list[Day]:
+    """Return what was counted, by day."""
+    rows = models.TrialDay.objects.filter(trial=pk).order_by("day", "id")
+    return [
+        Day(
+            day=row.day,
+            agent=row.agent,
+            tool=row.tool,
+            before=row.before,
+            after=row.after,
+            words=row.words,
+            calls=row.calls,
+            ran=row.ran,
+            sessions=row.sessions,
+            examples=row.examples,
+            last=row.last,
+        )
+        for row in rows
+    ]
+
+
+def _add_day(trial: int, day: Day) -> None:
+    place = {name: getattr(day, name) for name in ("day", "agent", "tool", "before", "after", "words")}
+    row = models.TrialDay.objects.filter(trial=trial, **place).first()
+    if row is None:
+        row = models.TrialDay(trial_id=trial, last=day.last, **place)
+    row.calls += day.calls
+    row.ran += day.ran
+    row.sessions = sorted({*row.sessions, *day.sessions})[:MAX_SESSIONS]
+    row.examples = sorted({*row.examples, *day.examples}, reverse=True)[:MAX_EXAMPLES]
+    row.last = max(row.last, day.last)
+    row.save()
+
+
+def _first(rows: Any) -> Trial | None:
+    row = rows.select_related("draft").first()
+    return None if row is None else _value(row)
+
+
+def _value(row: models.Trial) -> Trial:
+    return Trial(
+        pk=row.pk,
+        draft=row.draft_id,
+        title=row.draft.title,
+        mode=cast("Mode", row.mode),
+        author=row.author,
+        starts=row.starts,
+        ends=row.ends,
+        state=cast("State", row.state),
+        note=row.note,
+        mark=row.mark,
+        calls=row.calls,
+        unproven=row.unproven,
+        unknown=row.unknown,
+    )
