@@ -1,4 +1,4 @@
-"""``manage.py draft [list | show | save | apply | …]``: changes that are kept, observed, and applied as they were seen."""
+"""``manage.py draft [list | show | save | apply | …]``: changes that are kept, tried, and applied as they were seen."""
 
 from __future__ import annotations
 
