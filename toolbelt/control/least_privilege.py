@@ -183,7 +183,7 @@ class _History:
 
     def calls(self, agent: str) -> Iterator[tuple[replay.Facts, int]]:
         """Yield the facts of the agent's calls, each with how many there are."""
-        return recorded_facts.Reader(self.since, agents=[agent]).grouped()
+        return recorded_facts.Reader(recorded_facts.Window(self.since), agents=[agent]).grouped()
 
     def new(self, stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
         """Return the tools that the agent did not have all the time, and what was granted or approved meanwhile."""
