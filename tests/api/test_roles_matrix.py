@@ -108,6 +108,7 @@ READS = (
 BODIES: Mapping[str, Any] = {
     "import_belt": {"agents": [{"key": "new"}]},
     "create_draft": {"belt": {"agents": [{"key": "new"}]}},
+    "schedule_draft": {"starts": "2099-01-01T00:00:00Z"},
 }
 
 

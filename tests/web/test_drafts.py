@@ -153,14 +153,14 @@ def test_what_has_to_be_confirmed_is_asked_when_the_draft_is_applied(administrat
     save(administrator, "/agents/bob/switches/releases/", on="true", was="unset")
     draft = saved()
 
-    asked = act(administrator, draft, "apply", reason="Agreed")
+    asked = act(administrator, draft, "apply")
 
     confirmation = asked.context["confirmation"]
     assert confirmation.reasons[0] == "bob is protected."
-    assert ("reason", "Agreed") in confirmation.fields
     assert switches.current_value("bob", "releases") is None
-    act(administrator, draft, "apply", **dict(confirmation.fields))
+    act(administrator, draft, "apply", **dict(confirmation.fields), reason="Agreed")
     assert switches.current_value("bob", "releases") is True
+    assert [entry.reason for entry in audit.of_batch(draft.key)] == ["Agreed"]
 
 
 def test_the_page_names_what_is_not_as_it_was_and_nothing_is_applied(administrator: Client) -> None:

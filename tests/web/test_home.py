@@ -25,7 +25,7 @@ from toolbelt.store import clock, context_use
 pytestmark = [pytest.mark.django_db]
 
 
-MAX_QUERIES = 21
+MAX_QUERIES = 22
 
 
 def open_page(browser: Client) -> Any:

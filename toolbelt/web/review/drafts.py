@@ -110,7 +110,6 @@ def apply(request: http.Request, draft: uuid.UUID) -> HttpResponse:
         title=f"Apply “{found.title}”?",
         verb="Apply draft",
         refusal="Not applied",
-        fields=("reason",),
     )
     change = drafts.apply(responses.write(request, kit.Change(request.POST).checked()), found.key)
     entry = responses.undo_entry(request, change)
@@ -143,7 +142,7 @@ def schedule(request: http.Request, draft: uuid.UUID) -> HttpResponse:
         title=f"Apply “{found.title}” at that time?",
         verb="Schedule",
         refusal="Not scheduled",
-        fields=("at", "reason"),
+        fields=("at",),
     )
     data = Scheduled(request.POST).checked()
     trial = trials.schedule(responses.write(request, data), found.key, data["at"])
