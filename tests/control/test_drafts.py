@@ -255,6 +255,22 @@ def test_what_is_no_configuration_and_what_changes_nothing_is_not_kept(
     assert not audit.page(subject_kind="draft").entries
 
 
+def test_a_change_that_would_be_another_one_later_is_not_kept(stored: None) -> None:
+    def act(write: writing.Write) -> None:
+        # An entry is stored without an empty title, so it can never be as this says.
+        about: dict[str, Any] = {
+            "action": "toolkit.change",
+            "before": {"title": None},
+            "after": {"title": ""},
+        }
+        writing.record(write, "toolkit", "pushing", **about)
+
+    with pytest.raises(errors.Refused, match="directly"):
+        drafts.save(WRITE, act)
+
+    assert not models.Draft.objects.exists()
+
+
 def test_a_draft_keeps_no_secret_that_the_audit_log_would_not_have(stored: None) -> None:
     models.Member.objects.filter(toolkit__key="verbose").update(
         options={"token": "sk-live-0123456789abcdef0123"}
