@@ -186,6 +186,11 @@ SIGN_IN_ROLES: Annotated[
 LOCAL_LOGIN: Annotated[
     Literal["everyone", "superusers"], Field(default="everyone", description="everyone or superusers")
 ]
+# Who must set up a second factor before they can do anything else, if they log in with a password.
+REQUIRE_SECOND_FACTOR: Annotated[
+    Literal["off", "administrators", "everyone"],
+    Field(default="off", description="off, administrators or everyone"),
+]
 # The address from which mail is sent. If empty, none is sent.
 EMAIL_FROM: Annotated[
     str,

@@ -135,6 +135,7 @@ MIDDLEWARE = [
     "toolbelt.web.kit.hidden_characters.middleware",
     # Every view requires a login by default, so a forgotten decorator cannot open a page.
     "toolbelt.web.kit.kept_forms.Middleware",
+    "toolbelt.web.login.second_factor.Middleware",
     "toolbelt.web.kit.live.CountsMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

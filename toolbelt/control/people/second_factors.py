@@ -73,6 +73,13 @@ def are_asked(user: int) -> bool:
     return bool(_rows(user).filter(type__in=(APP, PASSKEY)).exists())
 
 
+def is_required(user: Any) -> bool:
+    """Return whether a user who logs in with a password must have a second factor."""
+    if conf.REQUIRE_SECOND_FACTOR == "administrators":
+        return bool(user.is_superuser or user.groups.filter(name="administrator").exists())
+    return bool(conf.REQUIRE_SECOND_FACTOR == "everyone")
+
+
 def names_with_one() -> frozenset[str]:
     """Return the names of the users whose login asks for a second factor, in one query."""
     name = f"user__{auth.get_user_model().USERNAME_FIELD}"
@@ -134,12 +141,20 @@ def rename_passkey(write: writing.Write, user: Any, factor: int, name: str) -> N
 
 
 def remove(write: writing.Write, user: Any, factor: int) -> str:
-    """Remove an app or a passkey, and the recovery codes with the last one; return its name. Raise errors.NotFound."""
+    """Remove an app or a passkey, and the recovery codes with the last one; return its name.
+
+    Raise errors.NotFound, or Refused for the last one of a user who must have one.
+    """
     with _changing(user):
         row = _row(user, factor, APP, PASSKEY)
         name = _value(row).name
         row.delete()
-        if not are_asked(user.pk):
+        is_last = not are_asked(user.pk)
+        if is_last and is_required(user):
+            raise errors.Refused(
+                f"You must have a second factor: set up another one before you remove {name}."
+            )
+        if is_last:
             _rows(user.pk).delete()
         _record(write, user, "user.factor_remove", before=name, after=None)
     return name

@@ -21,11 +21,15 @@ from django.contrib import auth
 from django.contrib.auth import signals
 from django.core.exceptions import ValidationError
 from django.core.serializers import json as json_encoders
+from django.http import HttpResponse
+from django.urls import reverse
 from django.utils.crypto import constant_time_compare
+from django.utils.deprecation import MiddlewareMixin
 
+from toolbelt import conf
 from toolbelt.control.people import second_factors
 from toolbelt.core import errors
-from toolbelt.web.kit import fields, http
+from toolbelt.web.kit import fields, http, notices, responses
 from toolbelt.web.login import passwords
 
 # How long a person has for the second factor after the password.
@@ -37,6 +41,21 @@ WRONG_PASSKEY = "This passkey is not known here. Use another one, or log in with
 # What the library raises for JSON that no browser sends.
 _HOSTILE = (LookupError, TypeError, AttributeError, ValueError, struct.error)
 _PENDING, _CONFIRMED = "toolbelt.password_given", "toolbelt.confirmed"
+_DEMANDED = "toolbelt.second_factor_demanded"
+# What a login may open that must set up a second factor.
+_ALLOWED = frozenset(
+    {
+        "web:account",
+        "web:confirm_account",
+        "web:add_app",
+        "web:add_passkey",
+        "web:passkey",
+        "web:logout",
+        "favicon",
+        "healthz",
+        "readyz",
+    }
+)
 
 
 class Adapter(adapter.DefaultMFAAdapter):  # type: ignore[misc]
@@ -193,6 +212,31 @@ def passkey_to_log_in() -> dict[str, Any]:
 def new_passkey(user: Any) -> dict[str, Any]:
     """Return what a browser asks a device for a passkey that logs in alone. The session remembers the challenge."""
     return _as_json(steps.begin_registration(user, passwordless=True))
+
+
+def demand(request: http.Request) -> None:
+    """Remember that this login must set up a second factor first."""
+    request.session[_DEMANDED] = True
+
+
+class Middleware(MiddlewareMixin):
+    """Lead a login that must set up a second factor to where it does, from every other page."""
+
+    async_capable = False
+
+    def process_view(self, request: http.Request, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
+        """Redirect, unless the person has set one up meanwhile or need no longer."""
+        if conf.REQUIRE_SECOND_FACTOR == "off" or not request.user.is_authenticated:
+            return None
+        match = request.resolver_match
+        if not request.session.get(_DEMANDED) or (match is not None and match.view_name in _ALLOWED):
+            return None
+        if second_factors.are_asked(request.user.pk) or not second_factors.is_required(request.user):
+            del request.session[_DEMANDED]
+            return None
+        text = "Set up a second factor first: this installation requires one of you."
+        responses.keep_notice(request, notices.Notice(text=text, tone="refused"))
+        return responses.see_other(request, f"{reverse('web:account')}#second-factor")
 
 
 def confirm(request: http.Request) -> None:

@@ -44,7 +44,10 @@ class LoginView(auth.LoginView):
         """Log in, or ask for the second factor of a person who has one."""
         user = form.get_user()
         if not second_factors.are_asked(user.pk):
-            return self.log_in(form)
+            response = self.log_in(form)
+            if second_factors.is_required(user):
+                second_factor.demand(self.request)
+            return response
         second_factor.wait(self.request, user)
         return _ask_second_factor(self.request)
 
