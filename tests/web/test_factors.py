@@ -16,6 +16,7 @@ from tests.web.second_factors import PASSWORD, code, give_code, give_password, i
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.people import roles, second_factors
+from toolbelt.web.login import second_factor
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -293,3 +294,19 @@ def test_the_account_page_costs_one_query_for_factors(operator: Client, olive: a
     set_up(olive)
     # One more for the recent change that the page then lists.
     assert dashboard.count_queries(lambda: operator.get("/account/")) <= before + 1
+
+
+def test_a_passkey_logs_in_only_who_may_log_in_with_a_password(olive: auth.User, settings: Any) -> None:
+    assert second_factor.may_use_password(olive)
+    settings.AUTHENTICATION_BACKENDS = [
+        "axes.backends.AxesStandaloneBackend",
+        "toolbelt.web.login.backends.SuperusersBackend",
+    ]
+    assert not second_factor.may_use_password(olive)
+    olive.is_superuser = True
+    assert second_factor.may_use_password(olive)
+    olive.is_active = False
+    assert not second_factor.may_use_password(olive)
+    olive.is_active = True
+    olive.set_unusable_password()
+    assert not second_factor.may_use_password(olive)
