@@ -33,6 +33,7 @@ def test_a_login_with_the_password_and_the_apps_code_opens_the_page_that_was_ask
     response = give_code(client, code(secret), next="/audit/")
     assert (response.status_code, response.headers["Location"]) == (302, "/audit/")
     assert is_logged_in(client)
+    assert second_factor._PENDING not in client.session
 
 
 def test_codes_are_typed_with_spaces_too(client: Client, olive: auth.User) -> None:

@@ -240,7 +240,8 @@ class Middleware(MiddlewareMixin):
 
 
 def confirm(request: http.Request) -> None:
-    """Remember that the person has just shown who they are."""
+    """Remember that the person has just shown who they are: nothing is pending any more."""
+    request.session.pop(_PENDING, None)
     request.session[_CONFIRMED] = time.time()
 
 
