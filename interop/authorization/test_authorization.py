@@ -173,6 +173,19 @@ def test_signing_in_again_and_out_ends_the_grants_at_oidc_provider(
     assert provider.call("whoami")["code"] == "tool-unavailable"
 
 
+def test_more_scopes_that_a_call_demands_are_asked_for_by_signing_in_again(
+    provider: Server, person: browsing.Person
+) -> None:
+    signed_in(person, provider, "whoami", "write", account="mona")
+    refused = provider.call("write")
+    assert (refused["code"], "again" in refused["message"]) == ("tool-unavailable", True), refused
+    assert kit.operator("GET", f"plugins/{provider.name}/sign-in")["demanded"] == "notes:write"
+    assert provider.call("whoami")["content"] == {"result": "mona"}
+    person.sign_in(provider.name)
+    assert wait_for(lambda: provider.call("write").get("content")) == {"result": "kept for mona"}
+    assert kit.operator("GET", f"plugins/{provider.name}/sign-in")["demanded"] == ""
+
+
 def test_the_example_of_the_official_sdk(example: Server, person: browsing.Person) -> None:
     signed_in(person, example, "greet")
     answer = example.call("greet", name="Ada")

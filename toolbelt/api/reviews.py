@@ -71,6 +71,12 @@ class SignIn(ninja.Schema):
     signed_in_by: str
     issuer: Annotated[str, pydantic.Field(description="The authorization server.")]
     scopes: Annotated[str, pydantic.Field(description="The scopes that it granted, separated by spaces.")]
+    demanded: Annotated[
+        str,
+        pydantic.Field(
+            description="Scopes that calls demanded and that it lacks: signing in again asks for them."
+        ),
+    ]
     created: Annotated[datetime, pydantic.Field(description="When the person signed in.")]
     needed: Annotated[
         str, pydantic.Field(description="Why someone has to sign in again; empty while it is used.")

@@ -39,6 +39,7 @@ REFUSALS = (
     "tool-not-active",
     "tool-denied",
     "tool-unavailable",
+    "sign-in-needed",
     "invalid-arguments",
     "denied-by-rule",
     "quota-reached",

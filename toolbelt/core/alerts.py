@@ -26,6 +26,7 @@ EVENTS: Mapping[str, tuple[Severity, str]] = {
     "tools-to-review": ("info", "tools await review"),
     "findings": ("warning", "tools have findings"),
     "server-failed": ("critical", "a server or plugin has failed"),
+    "sign-in-needed": ("critical", "a server needs a sign-in"),
     "budget-passed": ("warning", "an agent exceeds its budget"),
     "configuration-drift": ("warning", "the configuration differs from the belt applied last"),
     "draft-observed": ("info", "a draft was observed, and is to be decided about"),

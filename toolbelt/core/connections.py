@@ -39,6 +39,8 @@ MAX_CONNECTIONS = 20
 MAX_CONNECTIONS_LIMIT = 1_000
 # The largest result or resource that a connection may allow, in bytes.
 MAX_BYTES = 32 * 1024 * 1024
+# The longest scope that a server may demand.
+MAX_SCOPE = 200
 # Fields that run code on the server. Writing them requires a separate permission.
 COMMAND_FIELDS = ("command", "args", "env", "cwd")
 URL_FIELDS = ("url", "headers")
@@ -215,6 +217,11 @@ def is_reserved(variable: str) -> bool:
 def is_listed(variable: str, listed: Iterable[str]) -> bool:
     """Return whether a variable is one of the listed names, or begins with a listed prefix, such as ``MCP_*``."""
     return any(variable.startswith(name[:-1]) if name.endswith("*") else variable == name for name in listed)
+
+
+def is_scope(text: str) -> bool:
+    """Return whether a text is one scope of OAuth, of a length that people can read."""
+    return bool(text) and len(text) <= MAX_SCOPE and " " not in text and bool(_SCOPES.fullmatch(text))
 
 
 def problems(fields: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:

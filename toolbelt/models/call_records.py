@@ -19,6 +19,7 @@ OUTCOMES = (
     "tool-not-active",
     "tool-denied",
     "tool-unavailable",
+    "sign-in-needed",
     "invalid-arguments",
     "denied-by-rule",
     "quota-reached",

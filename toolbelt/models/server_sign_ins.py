@@ -30,6 +30,12 @@ class ServerSignIn(models.Model):
     url = models.TextField(help_text="The address that the tokens are for. They are sent to no other.")
     issuer = models.TextField(help_text="The authorization server.")
     scopes = models.TextField(blank=True, help_text="The scopes that it granted, separated by spaces.")
+    demanded = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The scopes that the server demanded since and that it lacks, separated by spaces.",
+    )
     grant = models.TextField(help_text="The registration and the tokens, encrypted.")
     created = models.DateTimeField(default=timezone.now, help_text="When the person signed in.")
     renewed = models.DateTimeField(default=timezone.now, help_text="When the access token was issued.")

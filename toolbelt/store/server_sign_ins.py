@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ SERVED = dt.timedelta(hours=1)
 class SignIn:
     """A sign-in: ``sealed`` is the grant, encrypted. ``error`` is why its token could not be renewed; for good, if it
     is ``ended``. No process begins to renew it until ``busy_until``. ``refusals`` is how many tokens in a row the
-    server refused before they expired.
+    server refused before they expired. ``demanded`` are scopes that the server demanded, and that it lacks.
     """
 
     id: int
@@ -34,6 +35,7 @@ class SignIn:
     url: str
     issuer: str
     scopes: str
+    demanded: str
     sealed: str
     created: dt.datetime
     renewed: dt.datetime
@@ -88,6 +90,7 @@ def put(
         "url": url,
         "issuer": issuer,
         "scopes": scopes,
+        "demanded": "",
         "grant": encryption.encrypt(grant),
         "created": now,
         "renewed": now,
@@ -150,6 +153,23 @@ def fail(seen: SignIn, lease: dt.datetime, error: str, *, ended: bool) -> None:
     )
 
 
+def demand(seen: SignIn, scopes: Iterable[str]) -> None:
+    """Store that the server demands these scopes beside those that it demanded before. Those that it granted are left
+    out.
+    """
+    granted = seen.scopes.split()
+    all_scopes = dict.fromkeys([*seen.demanded.split(), *scopes])
+    demanded = " ".join(scope for scope in all_scopes if scope not in granted)
+    if demanded != seen.demanded:
+        models.ServerSignIn.objects.filter(pk=seen.id, grant=seen.sealed).update(demanded=demanded)
+
+
+def demanded() -> dict[str, str]:
+    """Return the scopes that servers demand and the sign-ins of operators lack, by the server."""
+    rows = models.ServerSignIn.objects.filter(user=None).exclude(demanded="")
+    return dict(rows.values_list("plugin__name", "demanded"))
+
+
 def begin(
     state: str, session: str, user: Any, plugin: str, url: str, text: str, *, is_own: bool = False
 ) -> None:
@@ -206,6 +226,7 @@ def _value(row: models.ServerSignIn) -> SignIn:
         url=row.url,
         issuer=row.issuer,
         scopes=row.scopes,
+        demanded=row.demanded,
         sealed=row.grant,
         created=row.created,
         renewed=row.renewed,

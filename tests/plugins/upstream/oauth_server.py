@@ -25,7 +25,7 @@ from pydantic import AnyHttpUrl
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-SCOPE = "notes"
+SCOPE, MORE = "notes", "notes:write"
 
 
 @dataclass(kw_only=True)
@@ -39,6 +39,7 @@ class State:
     is_down: bool = False
     refuses_revocation: bool = False
     refuses_access: bool = False
+    demanded: str = ""
     rotates: bool = True
     registrations: int = 0
     refreshes: list[float] = field(default_factory=list)
@@ -193,7 +194,7 @@ def _application(state: State, issuer: str) -> Any:
             resource_server_url=AnyHttpUrl(f"{issuer}/mcp"),
             required_scopes=[SCOPE],
             validate_token_resource=True,
-            client_registration_options=ClientRegistrationOptions(enabled=True, valid_scopes=[SCOPE]),
+            client_registration_options=ClientRegistrationOptions(enabled=True, valid_scopes=[SCOPE, MORE]),
             revocation_options=RevocationOptions(enabled=True),
         ),
     )
@@ -209,6 +210,11 @@ def _application(state: State, issuer: str) -> Any:
     inner = server.streamable_http_app(stateless_http=True, json_response=True)
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
+        if state.demanded and scope["type"] == "http" and scope["path"] == "/mcp":
+            receive, refusal = await _demanding(state, scope, receive)
+            if refusal is not None:
+                await refusal(scope, receive, send)
+                return
         if scope["type"] != "http" or scope["path"] not in ("/token", "/revoke"):
             await inner(scope, receive, send)
             return
@@ -222,14 +228,31 @@ def _application(state: State, issuer: str) -> Any:
         elif answer := _odd(state, dict(urllib.parse.parse_qsl(body.decode()))):
             await answer(scope, receive, send)
             return
-        messages = iter([{"type": "http.request", "body": body, "more_body": False}])
-
-        async def again() -> Any:
-            return next(messages, None) or await receive()
-
-        await inner(scope, again, send)
+        await inner(scope, _again(body, receive), send)
 
     return application
+
+
+def _again(body: bytes, receive: Any) -> Any:
+    """Return what receives a body that was read."""
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def again() -> Any:
+        return next(messages, None) or await receive()
+
+    return again
+
+
+async def _demanding(state: State, scope: Any, receive: Any) -> tuple[Any, Response | None]:
+    """Return what receives the body of a request, and the answer to a call whose token lacks a scope."""
+    request = Request(scope, receive)
+    body = await request.body()
+    token = state.access.get(request.headers.get("authorization", "").removeprefix("Bearer "))
+    lacks = token is not None and not {*state.demanded.split()} <= {*token.scopes}
+    if not lacks or b"tools/call" not in body:
+        return _again(body, receive), None
+    said = f'Bearer error="insufficient_scope", scope="{SCOPE} {state.demanded}", error_description="more"'
+    return _again(body, receive), Response("no", 403, headers={"www-authenticate": said})
 
 
 def _odd(state: State, form: dict[str, str]) -> Response | None:

@@ -25,7 +25,9 @@ from tests.runtime.calls import asked
 from tests.runtime.connected import stopped as stopped
 from tests.store import conftest
 from toolbelt import models
+from toolbelt.control.alerts import events
 from toolbelt.control.catalog import entries
+from toolbelt.control.reports import attention
 from toolbelt.control.servers import upstream_servers
 from toolbelt.core import admitting, catalog, connections
 from toolbelt.plugins.upstream import authorization
@@ -273,7 +275,7 @@ def test_a_revoked_grant_is_answered_with_the_reason_and_asked_once(serve: Serve
     before = server.state.token_requests
     for _ in range(5):
         refused = answer()
-        assert (refused.code, "needs a sign-in" in refused.message) == ("tool-unavailable", True)
+        assert (refused.code, "has to sign in" in refused.message) == ("tool-unavailable", True)
     assert server.state.token_requests == before + 1
     recorded = connected.refresh("notes")["notes"]
     assert recorded.error
@@ -352,6 +354,37 @@ def test_a_refusal_that_quotes_the_token_is_stored_without_it(serve: Serve) -> N
     assert not any(token in stored().error for token in sent)
 
 
+def test_scopes_that_a_call_demands_are_asked_for_by_the_next_sign_in(serve: Serve, browser: Client) -> None:
+    server = serve()
+    server.state.demanded = oauth_server.MORE
+    for _ in range(2):
+        refused = answer()
+        assert (refused.code, "sign in at its server again" in refused.message) == ("tool-unavailable", True)
+        assert (oauth_server.MORE in recorded(), oauth_server.MORE in refused.message) == (True, False)
+    assert (server.state.refreshes, stored().demanded) == ([], oauth_server.MORE)
+    # Others are answered on the same connection, and the server stays available.
+    server.state.demanded = ""
+    assert connected.content(TOOL, {"text": "b"}) == {"result": "kept b"}
+    (needed,) = attention.load().sign_in_needed
+    assert (needed.plugin.name, oauth_server.MORE in needed.error) == ("notes", True)
+    assert ("sign-in-needed", "notes") in [(alert.event, alert.subject) for alert in events.current()]
+    assert oauth_server.MORE in browser.get("/plugins/notes/").content.decode()
+
+    server.state.demanded = oauth_server.MORE
+    signed_in.sign_in(browser)
+    assert {*stored().scopes.split()} == {oauth_server.SCOPE, oauth_server.MORE}
+    assert stored().demanded == ""
+    assert connected.content(TOOL, {"text": "c"}) == {"result": "kept c"}
+    assert attention.load().sign_in_needed == []
+
+
+def test_a_demand_of_scopes_that_are_none_is_an_error_like_any_other(serve: Serve) -> None:
+    server = serve()
+    server.state.demanded = f"{'x' * 201}"
+    assert answer().code == "tool-unavailable"
+    assert stored().demanded == ""
+
+
 @pytest.fixture
 def each_person() -> Iterator[oauth_server.Running]:
     """Run a server where each person signs in, whose tool ada has; an operator is signed in, to list it."""
@@ -407,7 +440,8 @@ def ask(person: Any, text: str, session: str = "") -> Any:
 
 def test_a_token_uses_no_ones_account(each_person: oauth_server.Running) -> None:
     refused = ask(None, "x")
-    assert (refused.code, "sign-in-needed" in refused.message) == ("tool-unavailable", True)
+    assert (refused.code, "not with a token" in refused.message) == ("sign-in-needed", True)
+    assert models.CallRecord.objects.latest("id").outcome == "sign-in-needed"
     assert each_person.state.callers == []
 
 
@@ -415,11 +449,24 @@ def test_a_person_who_is_not_signed_in_uses_no_other_account(each_person: oauth_
     mona = signed_in_for_themselves("mona")
     nora = get_user_model().objects.create_superuser("nora")
     refused = ask(nora, "x")
-    assert (refused.code, "page Account" in refused.message) == ("tool-unavailable", True)
+    assert (refused.code, "page Account" in refused.message) == ("sign-in-needed", True)
     assert not getattr(ask(mona, "y"), "code", "")
     listing = listings.find("notes")
     assert listing is not None
     assert not listing.sign_in_needed
+
+
+def test_scopes_that_a_persons_call_demands_are_theirs_alone(each_person: oauth_server.Running) -> None:
+    mona, nora = signed_in_for_themselves("mona"), signed_in_for_themselves("nora")
+    each_person.state.demanded = oauth_server.MORE
+    refused = ask(mona, "x")
+    assert (refused.code, "again, on the page Account" in refused.message) == ("sign-in-needed", True)
+    found = [server_sign_ins.find("notes", person) for person in (mona.pk, nora.pk, None)]
+    assert [each.demanded for each in found if each is not None] == [oauth_server.MORE, "", ""]
+    page = fast_fixtures.logged_in(mona).get("/account/").content.decode()
+    assert oauth_server.MORE in page
+    signed_in.sign_in(fast_fixtures.logged_in(mona), begin="/account/servers/{}/sign-in/")
+    assert not getattr(ask(mona, "x"), "code", "")
 
 
 @pytest.mark.parametrize("sharing", ["shared", "agent", "session"])

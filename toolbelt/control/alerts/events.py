@@ -55,6 +55,9 @@ def _of(found: attention.Attention) -> Iterator[alerts.Alert]:
     for failed in found.failed_plugins:
         name = failed.plugin.name
         yield _alert("server-failed", name, f"{name} has failed.", f"/plugins/{quote(name)}/")
+    for needed in found.sign_in_needed:
+        name = needed.plugin.name
+        yield _alert("sign-in-needed", name, f"{name} needs a sign-in.", f"/plugins/{quote(name)}/")
     for summary in found.agents:
         key = summary.agent.key
         if summary.inventory.spent.is_exceeded:

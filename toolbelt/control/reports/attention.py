@@ -6,7 +6,7 @@ Read in a fixed number of queries, however many entries there are; nothing here 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -19,7 +19,7 @@ from toolbelt.control.servers import approvals, states
 from toolbelt.core import catalog
 from toolbelt.core.imported import instructions
 from toolbelt.core.rules import reasons, resolution
-from toolbelt.store import snapshots
+from toolbelt.store import server_sign_ins, snapshots
 
 # Why an override has no effect.
 Why = Literal["retired", "without effect", "redundant"]
@@ -45,11 +45,11 @@ class FailedPlugin:
 class Attention:
     """Everything that needs attention, and the ``agents`` and the catalog (``stored``) that it was computed from.
 
-    ``sign_in_needed`` are the servers at which no one is signed in. ``not_running`` are the plugins in code with tools
-    that no process can run; ``to_review`` is the number of tools to review, by plugin, and ``findings`` are theirs, by
-    plugin and tool; ``blocked`` what is blocked for everyone (kind, name); ``unresolved`` names that do not exist;
-    ``instructions`` the servers with instructions that nobody has seen; ``drift`` what differs from the belt applied
-    last; ``trials`` those that are over, of drafts that are to be decided about.
+    ``sign_in_needed`` are the servers at which no one is signed in, or with too few scopes. ``not_running`` are the
+    plugins in code with tools that no process can run; ``to_review`` is the number of tools to review, by plugin, and
+    ``findings`` are theirs, by plugin and tool; ``blocked`` what is blocked for everyone (kind, name); ``unresolved``
+    names that do not exist; ``instructions`` the servers with instructions that nobody has seen; ``drift`` what differs
+    from the belt applied last; ``trials`` those that are over, of drafts that are to be decided about.
     """
 
     agents: Sequence[queries.Summary]
@@ -83,7 +83,7 @@ def load() -> Attention:
         agents=summaries,
         stored=stored,
         failed_plugins=failures("failed"),
-        sign_in_needed=failures("sign-in-needed"),
+        sign_in_needed=[*failures("sign-in-needed"), *_more_scopes_needed(all_states)],
         not_running=tuple(state.plugin for state in all_states if state.state == "not-running"),
         to_review={state.plugin.name: state.to_review for state in all_states if state.to_review},
         findings=_findings(stored),
@@ -98,6 +98,14 @@ def load() -> Attention:
         drift=drift.find(),
         trials=trials.undecided(),
     )
+
+
+def _more_scopes_needed(all_states: Iterable[states.PluginState]) -> Iterator[FailedPlugin]:
+    """Yield the servers that answer, but demand more than their sign-in has."""
+    demanded = server_sign_ins.demanded()
+    for state in all_states:
+        if state.state == "ready" and (scopes := demanded.get(state.plugin.name)):
+            yield FailedPlugin(plugin=state.plugin, error=f"Some calls demand more scopes: {scopes}.")
 
 
 def _findings(stored: catalog.Catalog) -> dict[str, dict[str, Sequence[str]]]:

@@ -81,12 +81,13 @@ class CameBack:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignIn:
     """The sign-in at a server, without what it keeps secret. ``needed`` is why someone has to sign in again; empty
-    while it is used.
+    while it is used. ``demanded`` are scopes that the server demanded for some calls, and that it lacks.
     """
 
     signed_in_by: str
     issuer: str
     scopes: str
+    demanded: str
     created: dt.datetime
     needed: str
 
@@ -112,9 +113,21 @@ def begin(
         )
     state = secrets.token_urlsafe(32)
     filled = opening.filled(settings, environ)
+    found = server_sign_ins.find(name, person.user.pk if is_own else None)
+    # What was allowed before stays allowed.
+    is_of_it = found is not None and found.url == settings.url
+    more = (
+        f"{found.scopes} {found.demanded}".strip()
+        if found is not None and is_of_it and found.demanded
+        else ""
+    )
     databases.release()
     begun = async_to_sync(authorization.begin)(
-        filled, redirect_uri=redirect_uri, state=state, may_be_private=conf.ALLOW_PRIVATE_HTTP
+        filled,
+        redirect_uri=redirect_uri,
+        state=state,
+        may_be_private=conf.ALLOW_PRIVATE_HTTP,
+        more_scopes=more,
     )
     server_sign_ins.begin(
         state, person.session, person.user, name, settings.url, begun.model_dump_json(), is_own=is_own
@@ -213,6 +226,7 @@ def _shown(found: server_sign_ins.SignIn, settings: connections.Connection | Non
         signed_in_by=found.signed_in_by,
         issuer=found.issuer,
         scopes=found.scopes,
+        demanded=found.demanded,
         created=found.created,
         needed=needed,
     )

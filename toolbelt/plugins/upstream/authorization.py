@@ -85,14 +85,18 @@ async def begin(
     redirect_uri: str,
     state: str,
     may_be_private: bool,
+    more_scopes: str = "",
     transport: Transport | None = None,
 ) -> Begun:
     """Find out how to sign in at a server, and return where to send the person. Raise FailedError.
 
     ``settings`` have no variables anymore. ``may_be_private``: public servers may name private addresses.
+    ``more_scopes`` are asked for besides.
     """
     async with _guarded(transport) as guard, _client(guard) as http:
-        client = await _registered(http, guard, settings, redirect_uri, may_be_private=may_be_private)
+        client = await _registered(
+            http, guard, settings, redirect_uri, more_scopes, may_be_private=may_be_private
+        )
     pkce = auth.PKCEParameters.generate()
     asked = {
         "response_type": "code",
@@ -176,6 +180,7 @@ async def _registered(
     guard: transports.UpstreamTransport,
     settings: connections.Connection,
     redirect_uri: str,
+    more_scopes: str,
     *,
     may_be_private: bool,
 ) -> Client:
@@ -192,6 +197,7 @@ async def _registered(
         scopes = settings.scopes or utils.get_client_metadata_scopes(
             utils.extract_scope_from_www_auth(refusal), resource, metadata, models.DEFAULT_GRANT_TYPES
         )
+        scopes = utils.union_scopes(scopes, more_scopes)
         information = _given(settings, metadata, redirect_uri) or await _registration(
             http, metadata, redirect_uri, scopes
         )

@@ -206,7 +206,8 @@ async def _attempt(server: connection.Server, call: Request, more: Mapping[str, 
         raise TimeoutError(live.output.last() if live.output.count > written else "") from None
     except Exception as error:
         if last.refusal is not None:
-            if isinstance(last.refusal, live_connection.UnreachableError):
+            is_for_it_alone = isinstance(last.refusal, live_connection.ScopesNeededError)
+            if isinstance(last.refusal, live_connection.UnreachableError) and not is_for_it_alone:
                 # There is no token for it. The next call begins a connection, and so a pause if there is none then.
                 server.retire(live)
             raise last.refusal from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -42,8 +42,12 @@ class SignInNeededError(UnreachableError):
     """The server wants OAuth, and no one is signed in, or no longer. An operator can sign in."""
 
 
+class ScopesNeededError(SignInNeededError):
+    """The server wants more scopes for this request than the sign-in has. Others may succeed."""
+
+
 class Tokens(Protocol):
-    """The access token of a sign-in. Both methods raise UnreachableError if there is none."""
+    """The access token of a sign-in. The first two methods raise UnreachableError if there is none."""
 
     async def current(self) -> str:
         """Return a token that has not expired."""
@@ -51,6 +55,10 @@ class Tokens(Protocol):
 
     async def renewed(self, refused: str) -> str:
         """Return another token than this one, which the server refuses; the same one if it is new."""
+        ...
+
+    async def demanded(self, scopes: Sequence[str]) -> ScopesNeededError:
+        """Note that the server demands these scopes, and return the error of the request."""
         ...
 
 

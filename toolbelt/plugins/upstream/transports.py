@@ -18,11 +18,14 @@ from typing import Any, Protocol
 import httpx2
 import mcp_types
 from mcp.client import stdio, streamable_http
+from mcp.client.auth import utils
 
 from toolbelt.core import addresses, connections
 from toolbelt.plugins.upstream import answers, last_check, live_connection, pipes, ring_buffer, streams
 
 MAX_BYTES = 32 * 1024 * 1024
+# How many scopes of a refusal are read.
+MAX_SCOPES = 50
 # How many connections to a server are open at a time, and how many of them wait for a request.
 MAX_CONNECTIONS, MAX_IDLE = 100, 20
 # How long a connection waits for another request. Many servers close theirs after 5 seconds, and a request that is sent
@@ -254,6 +257,9 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         try:
             token = await self._tokens.current()
             response = await self._send(_with_token(request, token))
+            if scopes := scopes_demanded(response):
+                await response.aclose()
+                return self._refused(await self._tokens.demanded(scopes), check)
             if response.status_code != live_connection.HTTP_UNAUTHORIZED:
                 return response
             renewed = await self._tokens.renewed(token)
@@ -261,14 +267,21 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
                 return response
             await response.aclose()
         except live_connection.UnreachableError as error:
-            # As an exception, it would end the connection for all its users.
-            self._give_up(error)
-            if check is not None:
-                check.refusal = error
-            return _not_sent()
+            return self._refused(error, check)
         if check is not None:
             check.again()
         return await self._send(_with_token(request, renewed))
+
+    def _refused(
+        self, error: live_connection.UnreachableError, check: last_check.LastCheck | None
+    ) -> httpx2.Response:
+        """Return the answer to a request without a sufficient token, and note why."""
+        # As an exception, it would end the connection for all its users.
+        if check is None or not isinstance(error, live_connection.ScopesNeededError):
+            self._give_up(error)
+        if check is not None:
+            check.refusal = error
+        return _not_sent()
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         """Check the address, send the request there, and limit the size of the answer."""
@@ -503,6 +516,16 @@ async def _id_of(request: httpx2.Request) -> Any:
     # After a redirect, the client has it as a stream only.
     await request.aread()
     return next((document.get("id") for document in answers.documents(request.content)), None)
+
+
+def scopes_demanded(response: httpx2.Response) -> list[str]:
+    """Return the scopes that a request lacks, if the server says so (RFC 6750, 3.1)."""
+    if response.status_code != 403:
+        return []
+    if utils.extract_field_from_www_auth(response, "error") != "insufficient_scope":
+        return []
+    scopes = (utils.extract_scope_from_www_auth(response) or "").split(" ")[:MAX_SCOPES]
+    return [scope for scope in scopes if connections.is_scope(scope)]
 
 
 def _not_sent() -> httpx2.Response:

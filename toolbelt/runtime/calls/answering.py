@@ -115,9 +115,8 @@ def record_failure(admitted: gates.Admitted, error: Exception) -> admitting.Refu
             message = f"{tool} is busy: all connections to its server are in use. Try again in a moment."
             return refuse(recording, admitting.Refusal(code="tool-unavailable", message=message), str(error))
         case on_servers.SignInNeeded():
-            message = f"{tool} is not available: {_who_signs_in(admitted)} Try something else."
-            refusal = admitting.Refusal(code="tool-unavailable", message=message)
-            return refuse(recording, refusal, str(error))
+            lacks_scopes = isinstance(error, on_servers.ScopesNeeded)
+            return refuse(recording, _needing_sign_in(admitted, lacks_scopes=lacks_scopes), str(error))
         case on_servers.Unreachable():
             return refuse(recording, unavailable(tool), str(error))
         case TimeoutError() if admitted.left < MIN_REMAINING_SECONDS:
@@ -136,18 +135,26 @@ def record_failure(admitted: gates.Admitted, error: Exception) -> admitting.Refu
     )
 
 
-def _who_signs_in(admitted: gates.Admitted) -> str:
-    """Return what is missing of a sign-in, for the model and its user."""
-    settings = connections.read(admitted.server.upstream) if admitted.server is not None else None
-    if settings is None or settings.sign_in != "person":
-        return "its server needs a sign-in by an operator."
-    if admitted.gate.caller.person is None:
-        return (
-            "sign-in-needed. Each person signs in at its server, so it works only in a client that signed in with"
-            " OAuth, and not with a token."
+def _needing_sign_in(admitted: gates.Admitted, *, lacks_scopes: bool) -> admitting.Refusal:
+    """Refuse a call whose server wants a sign-in, or one with more scopes: the person of the call can sign in where
+    each person does, otherwise an operator.
+    """
+    server, again = admitted.server, " again" if lacks_scopes else ""
+    why = "its server demands more than the sign-in allows. " if lacks_scopes else ""
+    settings = connections.read(server.upstream) if server is not None else None
+    if server is None or settings is None or settings.sign_in != "person":
+        code, way_out = "tool-unavailable", f"An operator has to sign in at its server{again}."
+    elif admitted.gate.caller.person is None:
+        code = "sign-in-needed"
+        way_out = (
+            "Each person signs in at its server, so it works only in a client that signed in with OAuth, and not with"
+            " a token."
         )
-    name = admitted.server.name if admitted.server is not None else ""
-    return f"sign-in-needed. Ask the user to sign in at {name}, on the page Account of Toolbelt."
+    else:
+        code = "sign-in-needed"
+        way_out = f"Ask the user to sign in at {server.name}{again}, on the page Account of Toolbelt."
+    message = f"{admitted.tool} is not available: {why}{way_out} Try something else."
+    return admitting.Refusal(code=code, message=message)
 
 
 def refuse(

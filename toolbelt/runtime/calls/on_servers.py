@@ -17,7 +17,7 @@ from toolbelt.runtime.upstream import pool as upstream_pool
 
 T = TypeVar("T")
 Unreachable = process_connections.Unreachable
-SignInNeeded = live_connection.SignInNeededError
+SignInNeeded, ScopesNeeded = live_connection.SignInNeededError, live_connection.ScopesNeededError
 TooManyError = upstream_pool.TooManyError
 ToolResult = results.ToolResult
 ToolFailed = results.ToolFailedError

@@ -124,6 +124,8 @@ def kind(error: Exception) -> tuple[str, str]:
             return f"{_REQUEST_FAILED}{error.error_code}", str(error)
         case contract.ToolError():
             return "tool-error", str(error)
+        case live_connection.ScopesNeededError():
+            return "scopes-needed", str(error)
         case live_connection.SignInNeededError():
             return "sign-in-needed", str(error)
         case live_connection.UnreachableError():
@@ -141,6 +143,8 @@ def _raised(error: relay.RemoteError) -> Exception:
             return NotHeldError()
         case "tool-error":
             return contract.ToolError(error.message)
+        case "scopes-needed":
+            return live_connection.ScopesNeededError(error.message)
         case "sign-in-needed":
             return live_connection.SignInNeededError(error.message)
         case "unreachable":

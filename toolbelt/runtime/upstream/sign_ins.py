@@ -13,7 +13,7 @@ import contextvars
 import datetime as dt
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import structlog
@@ -67,6 +67,16 @@ class Tokens:
     async def renewed(self, refused: str) -> str:
         """Return another token than this one; the same one if it is new. Raise UnreachableError."""
         return await self._usable(refused)
+
+    async def demanded(self, scopes: Sequence[str]) -> live_connection.ScopesNeededError:
+        """Note that the server demands these scopes, and return the error of the request."""
+        found = await threads.run(server_sign_ins.find, self._plugin, self._person)
+        if found is not None and found.url == self._url:
+            await threads.run(server_sign_ins.demand, found, scopes)
+        listed = " ".join(scopes)
+        return live_connection.ScopesNeededError(
+            f"{self._plugin} demands the scopes {listed} for this. {self._way_out}"
+        )
 
     async def _usable(self, refused: str) -> str:
         async with self._lock:

@@ -19,6 +19,7 @@ OUTCOMES: Mapping[str, tuple[str, str]] = {
     "approval-expired": ("denied", "not approved in time"),
     "too-many-approvals": ("denied", "too many wait for approval"),
     "tool-unavailable": ("unavailable", "unavailable"),
+    "sign-in-needed": ("unavailable", "needs a sign-in"),
     "timed-out": ("unavailable", "timed out"),
     "tool-failed": ("unavailable", "failed"),
     "cancelled": ("dormant", "cancelled"),

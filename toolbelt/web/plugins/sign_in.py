@@ -129,6 +129,7 @@ class Part(pieces.View):
         self.plugin = provider.plugin.name
         self.may_change = user.has_perm(listing.CHANGE)
         self.found = found
+        self.demanded = texts.visible(found.demanded) if found is not None else ""
         self.is_needed = found is None or bool(found.needed) or provider.state == "sign-in-needed"
         self.issuer = texts.visible(found.issuer) if found is not None else ""
         self.scopes = texts.visible(found.scopes) if found is not None else ""
