@@ -9,7 +9,15 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
 pytest.register_assert_rewrite(
-    "gateways", "local_scenario", "mcp_checks", "published", "recipe", "restarts", "scenario"
+    "browsing",
+    "gateways",
+    "local_scenario",
+    "logins",
+    "mcp_checks",
+    "published",
+    "recipe",
+    "restarts",
+    "scenario",
 )
 
 

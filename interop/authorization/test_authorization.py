@@ -85,9 +85,9 @@ def serving(command: Sequence[str], host: str, port: int, env: dict[str, str]) -
         kit.operator("POST", f"plugins/{name}/refresh")
         yield Server(name, origin, process)
     finally:
-        kit.operator("PATCH", f"plugins/{name}", {"changes": {"active": False}, "confirm": True})
         process.terminate()
         process.wait()
+        kit.operator("PATCH", f"plugins/{name}", {"changes": {"active": False}, "confirm": True})
 
 
 @pytest.fixture

@@ -78,6 +78,17 @@ class Person:
             answer = self.browser.post(address, data=data)
         raise AssertionError(f"The authorization server keeps asking: {address}")
 
+    def allow(self, address: str) -> httpx.Response:
+        """Allow a client that signs in, and return what the client answers to the code."""
+        page = self.browser.get(address).raise_for_status().text
+        token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+        assert token is not None, page
+        fields = {"csrfmiddlewaretoken": token[1], "allow": "yes"}
+        answer = self.browser.post(address, data=fields, headers={"Referer": address}).raise_for_status().text
+        link = re.search(r'id="back" href="([^"]+)"', answer)
+        assert link is not None, answer
+        return httpx.get(html.unescape(link[1]), timeout=30)
+
     def sign_in(self, plugin: str, account: str = "", **options: str) -> httpx.Response:
         """Sign in at a server, and return Toolbelt's answer."""
         return self.browser.get(self.leave(plugin, account, **options))
