@@ -16,7 +16,7 @@ from toolbelt.control.catalog import blocking, unresolved
 from toolbelt.control.config import drift
 from toolbelt.control.reports import queries
 from toolbelt.control.servers import approvals, states
-from toolbelt.core import catalog
+from toolbelt.core import catalog, connections
 from toolbelt.core.imported import instructions
 from toolbelt.core.rules import reasons, resolution
 from toolbelt.store import server_sign_ins, snapshots
@@ -102,9 +102,16 @@ def load() -> Attention:
 
 def _more_scopes_needed(all_states: Iterable[states.PluginState]) -> Iterator[FailedPlugin]:
     """Yield the servers that answer, but demand more than their sign-in has."""
-    demanded = server_sign_ins.demanded()
-    for state in all_states:
-        if state.state == "ready" and (scopes := demanded.get(state.plugin.name)):
+    signed_in = [
+        state
+        for state in all_states
+        if state.state == "ready"
+        and (settings := connections.read(state.plugin.upstream)) is not None
+        and settings.sign_in
+    ]
+    demanded = server_sign_ins.demanded() if signed_in else {}
+    for state in signed_in:
+        if scopes := demanded.get(state.plugin.name):
             yield FailedPlugin(plugin=state.plugin, error=f"Some calls demand more scopes: {scopes}.")
 
 
