@@ -75,6 +75,7 @@ def test_a_call_is_listed_with_all_fields(olga: Asking, recorded_calls: None) ->
         "result_bytes": 0,
         "arguments": None,
         "subagent": None,
+        "person": None,
         "dispatched": None,
         "detail": None,
         "chosen_fields": None,

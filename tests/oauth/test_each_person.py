@@ -75,6 +75,8 @@ def test_the_clients_of_two_people_call_with_the_account_of_each(
 
     run(act)
     assert notes.state.callers == accounts * 2
+    called = models.CallRecord.objects.filter(tool=TOOL).order_by("id")
+    assert [*called.values_list("agent", "person")] == [("ada", "mona"), ("ada", "nora")] * 2
 
 
 def test_the_client_of_a_person_without_an_account_uses_no_other(
@@ -98,4 +100,5 @@ def test_a_token_calls_with_no_ones_account(
     )
     assert answer.result["_meta"]["toolbelt/refusal"]["code"] == "sign-in-needed"
     assert notes.state.callers == []
-    assert models.CallRecord.objects.latest("id").outcome == "sign-in-needed"
+    record = models.CallRecord.objects.latest("id")
+    assert (record.outcome, record.person) == ("sign-in-needed", "")

@@ -76,6 +76,12 @@ class CallRecord(ninja.Schema):
             description="The kind of subagent that called; empty if none did. Null in older records."
         ),
     ]
+    person: Annotated[
+        str | None,
+        pydantic.Field(
+            description="The person for whom a client called that signed in; empty for a token. Null in older records."
+        ),
+    ]
     dispatched: Annotated[
         bool | None,
         pydantic.Field(description="Whether the call came through `call_tool`. Null in older records."),

@@ -90,6 +90,7 @@ class OngoingCall:
             client_session=client_session(self.head),
             operator=self.bearer.name if self.bearer.kind == "operator" else "",
             person=self.bearer.user if self.bearer.is_client else None,
+            person_name=self.bearer.person,
             on_wait=self._note_wait,
         )
 

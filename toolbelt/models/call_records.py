@@ -84,6 +84,12 @@ class CallRecord(models.Model):
     subagent = models.CharField(  # noqa: DJ001
         max_length=7, null=True, blank=True, help_text="The kind of subagent that called. Empty: none."
     )
+    person = models.CharField(  # noqa: DJ001
+        max_length=150,
+        null=True,
+        blank=True,
+        help_text="The person for whom a client called that signed in. Empty: the caller had a token.",
+    )
     dispatched = models.BooleanField(
         null=True, blank=True, help_text="Whether the call came through call_tool."
     )

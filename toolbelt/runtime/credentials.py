@@ -40,7 +40,7 @@ class Bearer:
     """The owner of a token: one agent, or an operator (``user`` is their primary key) with a scope.
 
     ``name`` is their name in the audit log; no user has the name of an agent there. An MCP client that a person allowed
-    to act as an agent is that agent, and ``user`` is the person.
+    to act as an agent is that agent, and ``user`` is the person, with the name ``person``.
     """
 
     kind: Literal["agent", "operator"]
@@ -49,6 +49,7 @@ class Bearer:
     agent: str = ""
     scope: Literal["", "read", "write"] = ""
     user: int | None = None
+    person: str = ""
 
     @property
     def is_client(self) -> bool:
@@ -132,7 +133,14 @@ def _bearer(stored: credentials.StoredToken) -> Bearer:
     if token.agent:
         # User names contain no colon.
         name = f"agent:{token.agent}" + (f" for {token.user}" if token.user else "")
-        return Bearer(kind="agent", name=name, prefix=token.prefix, agent=token.agent, user=stored.user_id)
+        return Bearer(
+            kind="agent",
+            name=name,
+            prefix=token.prefix,
+            agent=token.agent,
+            user=stored.user_id,
+            person=token.user,
+        )
     scope: Literal["read", "write"] = "write" if token.scope == "write" else "read"
     return Bearer(kind="operator", name=token.user, prefix=token.prefix, scope=scope, user=stored.user_id)
 

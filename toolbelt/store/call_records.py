@@ -39,7 +39,8 @@ _LAYOUT = tuple((name, field, name in MAX_LENGTH) for name, field in _COLUMNS.it
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One call as it was recorded. ``arguments`` is None if they were not stored; ``subagent``, ``dispatched``,
-    ``rule`` and ``would`` (keys of rules, separated by spaces) in records that are older than these columns.
+    ``rule`` and ``would`` (keys of rules, separated by spaces) in records that are older than these columns, as is
+    ``person``, for whom a client called that signed in.
     ``detail`` is the name and the status of a load or unload, ``chosen_fields`` the arguments that an operator chose to
     record, by their paths; None if there are none.
     """
@@ -60,6 +61,7 @@ class Call:
     result_bytes: int
     arguments: Any
     subagent: str | None
+    person: str | None
     dispatched: bool | None
     rule: str | None
     would: str | None

@@ -288,6 +288,7 @@ class Features:
             key=self._admitted.gate.call.key,
             tool=self._entry,
             plugin=self._server.name,
+            person=self._admitted.gate.caller.person_name,
             arguments={"tool": self._admitted.gate.recording.tool, "mode": mode},
         )
 

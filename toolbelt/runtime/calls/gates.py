@@ -65,7 +65,11 @@ class CallGate:
         self.brings: frozenset[str] = frozenset()
         self.is_counted = False
         self.recording = recordings.Recording(
-            key=call.key, tool=call.tool, arguments=call.arguments, begun=call.begun
+            key=call.key,
+            tool=call.tool,
+            arguments=call.arguments,
+            person=caller.person_name,
+            begun=call.begun,
         )
         # What the model was told, if the call is made in a conversation.
         self.told = (

@@ -100,8 +100,9 @@ class Caller:
     ``client_session`` is a digest of the session that an MCP client has of its own: without a session of Toolbelt's,
     the state that an upstream server keeps for a connection is that client's. ``operator`` is the user whose token
     makes the call, who may not approve it; empty: an agent's token, or none. ``person`` is for whom a client calls that
-    signed in (by primary key): their own accounts at servers are used. ``on_wait`` is called with True when the call
-    begins to wait for people to approve it, and with False when it no longer does.
+    signed in (by primary key): their own accounts at servers are used, and the record has their ``person_name``.
+    ``on_wait`` is called with True when the call begins to wait for people to approve it, and with False when it no
+    longer does.
     """
 
     may_call: Callable[[], object] = lambda: None
@@ -110,6 +111,7 @@ class Caller:
     client_session: str = ""
     operator: str = ""
     person: int | None = None
+    person_name: str = ""
     on_wait: Callable[[bool], object] = lambda is_waiting: None
 
 

@@ -45,13 +45,15 @@ _log = structlog.get_logger(__name__)
 class Recording:
     """A call while it runs; :meth:`end` writes its record.
 
-    ``call_id`` and ``report_by`` are those of a call that the agent's own program runs, once it is admitted.
+    ``person`` is the name of the person whose client calls. ``call_id`` and ``report_by`` are those of a call that the
+    agent's own program runs, once it is admitted.
     """
 
     key: request_key.RequestKey
     tool: str
     arguments: Any
     plugin: str = ""
+    person: str = ""
     at: dt.datetime = field(default_factory=clock.now)
     begun: float = field(default_factory=time.monotonic)
     is_ended: bool = False
@@ -135,6 +137,7 @@ class Recording:
                 "revision": self.revision,
                 "state": self.state,
                 "subagent": self.key.subagent or "",
+                "person": self.person,
                 "dispatched": self.is_dispatched,
                 "definition": self.definition,
                 "rule": self.rule,
