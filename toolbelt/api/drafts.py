@@ -112,7 +112,7 @@ class Schedule(schemas.Body):
     confirm: names.Confirm = False
 
 
-class Report(ninja.Schema):
+class DraftReport(ninja.Schema):
     """What observing a draft has counted until now."""
 
     trial: Trial
@@ -240,7 +240,7 @@ def stop_draft(request: HttpRequest, draft: names.Name, query: ninja.Query[names
 @router.get(
     "/drafts/{draft}/report",
     auth=auth.viewing("call_record"),
-    response={200: Report, **problems.documented(404)},
+    response={200: DraftReport, **problems.documented(404)},
 )
 def read_report(request: HttpRequest, draft: names.Name) -> Any:
     """Retrieve what observing a draft has counted until now."""
