@@ -191,6 +191,24 @@ def test_access_says_which_rules_concern_a_tool(viewer: Client, rule: None) -> N
     assert PAGE in why
 
 
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        ('{"query": "a secret"}', "secret: <strong>applies</strong>"),
+        ('{"query": "the weather"}', "secret: <strong>does not apply</strong>"),
+        ('{"query": 5}', "cannot be known for these arguments, so it applies"),
+        ("[5]", "The arguments are a JSON object"),
+        ('{"query": "a", "query": "b"}', "The arguments cannot be read"),
+    ],
+)
+def test_arguments_are_tried_beside_the_reason(
+    viewer: Client, rule: None, arguments: str, answer: str
+) -> None:
+    for headers in ({}, dashboard.HTMX):
+        page = viewer.get("/agents/ada/why/papers/", {"arguments": arguments}, headers=headers)
+        assert answer in dashboard.text(page)
+
+
 def test_query_counts_do_not_grow_with_rules(viewer: Client, rule: None) -> None:
     def cost() -> list[int]:
         for address in ("/rules/", PAGE):

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
 
+from toolbelt import conf
 from toolbelt.control.access import access_index
 from toolbelt.control.reports import queries
-from toolbelt.core import errors, gate_rules, keys
+from toolbelt.core import admitting, errors, gate_rules, keys, request_key, strict_json
 from toolbelt.core.rules import resolution
+from toolbelt.runtime.surfaces import explain
 from toolbelt.web.kit import pieces, words
 
 # The most tools that a decision lists by name.
 MAX_NAMES = 6
+# The longest arguments that can be tried, as JSON.
+MAX_ARGUMENTS = 4_000
 # The page that changes the origin of a decision: its kind, and the verb for operators with the permission.
 _PAGES = {
     "plugin-failed": ("plugin", "Reconnect"),
@@ -49,10 +54,13 @@ class Control:
 class Why(pieces.Page):
     """The decisions for a toolkit or a tool, each with its control. Raise errors.NotFound for any other key.
 
-    ``may`` tells whether the reader may change entries of a kind; for "agent", this agent.
+    ``may`` tells whether the reader may change entries of a kind; for "agent", this agent. ``arguments`` are those of a
+    call to try on the gate rules, as JSON.
     """
 
-    def __init__(self, access: queries.Access, key: str, *, may: Callable[[str], bool]) -> None:
+    def __init__(
+        self, access: queries.Access, key: str, *, may: Callable[[str], bool], arguments: str = ""
+    ) -> None:
         stored = access.catalog
         toolkit, tool = stored.toolkits.get(key), stored.tools.get(key)
         if toolkit is None and tool is None:
@@ -63,14 +71,38 @@ class Why(pieces.Page):
         self.key = key
         self.title = (toolkit.title if toolkit else tool.title if tool else "") or key
         self.is_tool = toolkit is None
+        self.arguments = arguments[:MAX_ARGUMENTS]
+        tried, self.problem = _tried(self.arguments)
+        self.has_answers = tried is not None
         # The gate rules that concern calls of the tool.
-        self.at_the_gate = (
-            gate_rules.explain(stored, access.agent, key, at=timezone.now()) if toolkit is None else ()
-        )
+        self.at_the_gate: Sequence[gate_rules.Step] = ()
+        # Why the arguments do not fit the tool.
+        self.misfits: Sequence[str] = ()
+        if tool is not None and toolkit is None:
+            if tried is not None:
+                found = explain.why(request_key.RequestKey(self.agent), key, tried)
+                misfits = found.problems[: admitting.MAX_NAMED]
+                self.misfits = [f"{each.path or 'arguments'}: {each.message}" for each in misfits]
+                self.at_the_gate = found.at_the_gate
+            else:
+                self.at_the_gate = gate_rules.explain(stored, access.agent, key, at=timezone.now())
         self.decisions = tuple(
             _Item(access, list(each), key if toolkit else "", may)
             for _, each in itertools.groupby(ordered, key=_reason)
         )
+
+
+def _tried(text: str) -> tuple[Mapping[str, Any] | None, str]:
+    """Return the arguments in a text, and what is wrong with it; none, and nothing, if it is empty."""
+    if not text.strip():
+        return None, ""
+    try:
+        arguments = strict_json.read_text(text, conf.API_BODY_DEPTH)
+    except strict_json.UnreadableError as error:
+        return None, f"The arguments cannot be read: {error}"
+    if not isinstance(arguments, dict):
+        return None, 'The arguments are a JSON object: write {"name": "value"}.'
+    return arguments, ""
 
 
 def _reason(decision: resolution.Decision) -> tuple[int, str, tuple[str, ...]]:

@@ -117,7 +117,7 @@ def why(request: http.Request, agent: str, key: str) -> HttpResponse:
             return rights.may_flip(request.user, agent)
         return request.user.has_perm(rights.permission("change", kind))
 
-    page = decisions.Why(queries.access(agent), key, may=may)
+    page = decisions.Why(queries.access(agent), key, may=may, arguments=request.GET.get("arguments", ""))
     template = "access/_why.html" if request.htmx else "access/why.html"
     return render(request, template, {"page": page})
 
