@@ -207,12 +207,15 @@
   // Show the target of a link in a popover beside the link. A menu that fetched its own contents is open already.
   document.addEventListener("htmx:afterSwap", ({ detail: { target, requestConfig } }) => {
     if (!target.matches("[popover]") || target === requestConfig.elt) return;
-    const box = requestConfig.elt.getBoundingClientRect();
-    target.showPopover();
+    // A form in it, which this has replaced: it stays where it is, as far as it fits.
+    const isMoved = requestConfig.elt.isConnected;
+    const box = (isMoved ? requestConfig.elt : target).getBoundingClientRect();
+    if (isMoved) target.showPopover();
     if (innerWidth < 640) return;
+    const top = isMoved ? box.bottom + 4 : box.top;
     target.style.margin = 0;
     target.style.left = `${Math.max(8, Math.min(box.left, innerWidth - target.offsetWidth - 16))}px`;
-    target.style.top = `${Math.max(8, Math.min(box.bottom + 4, innerHeight - target.offsetHeight - 16))}px`;
+    target.style.top = `${Math.max(8, Math.min(top, innerHeight - target.offsetHeight - 16))}px`;
   });
 
   // patch.js has applied changes by other operators.
