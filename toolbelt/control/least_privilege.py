@@ -13,7 +13,18 @@ from typing import Any, Literal
 
 from toolbelt import conf
 from toolbelt.control import past, proofs, writing
-from toolbelt.core import agents, belts, catalog, errors, grants, least_privilege, loadouts, replay, texts
+from toolbelt.core import (
+    agents,
+    belts,
+    catalog,
+    errors,
+    grants,
+    least_privilege,
+    loadouts,
+    reach,
+    replay,
+    texts,
+)
 from toolbelt.core.rules import inventory
 from toolbelt.store import audit, clock, recorded_facts, retention, revisions, snapshots
 
@@ -183,7 +194,8 @@ class _History:
 
     def calls(self, agent: str) -> Iterator[tuple[replay.Facts, int]]:
         """Yield the facts of the agent's calls, each with how many there are."""
-        return recorded_facts.Reader(recorded_facts.Window(self.since), agents=[agent]).grouped()
+        within = reach.Reach(agents=frozenset({agent}))
+        return recorded_facts.Reader(recorded_facts.Window(self.since), within=within).grouped()
 
     def new(self, stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
         """Return the tools that the agent did not have all the time, and what was granted or approved meanwhile."""

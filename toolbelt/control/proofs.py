@@ -10,17 +10,25 @@ import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from toolbelt import conf
-from toolbelt.control import undo, writing
+from toolbelt.control import past_replays, undo, writing
 from toolbelt.control.config import belt_plans
-from toolbelt.core import agents, errors, gate_rules, grants, replay, texts
-from toolbelt.store import clock, recorded_facts, snapshots
+from toolbelt.core import belts, errors, gate_rules, grants, reach, replay, texts
+from toolbelt.store import audit, clock, recorded_facts, snapshots
 
 DAYS, MAX_DAYS = 30, 365
+# Which configuration decides the calls again: the one of today, or the one of their time.
+Basis = Literal["now", "then"]
+BASES: tuple[Basis, ...] = ("now", "then")
 # Calls that ran in this time and would be refused are a reason to confirm a change.
 RECENT = dt.timedelta(days=7)
+# What each basis means, in a sentence.
+MEANINGS: Mapping[Basis, str] = {
+    "now": "Both sides are what is decided today.",
+    "then": "Both sides are what was decided when each call was made, as everything was configured then.",
+}
 # How many calls of a row are named.
 MAX_EXAMPLES = 3
 # Below this share of the calls in reach, what a proof counts is only a lower bound.
@@ -59,6 +67,7 @@ class Proof:
     """
 
     days: int
+    basis: Basis = "now"
     since: dt.datetime
     calls: int
     rows: tuple[Row, ...]
@@ -171,22 +180,28 @@ def _whose(rows: Collection[Row]) -> str:
     return f"{words} in {texts.counted(sessions, 'session')}" if sessions else words
 
 
-def prove(act: Callable[[], object], *, days: int = DAYS) -> Proof:
+def prove(act: Callable[[], object], *, days: int = DAYS, basis: Basis = "now") -> Proof:
     """Return what the change that ``act`` writes would have done; raise as it does. Nothing of it stays.
 
     ``act`` confirms what has to be confirmed.
     """
     if not 1 <= days <= MAX_DAYS:
         raise errors.Invalid([problem_of_days(days)])
-    return measure(act, recorded_facts.Window(since=clock.now() - dt.timedelta(days=days)), days)
+    window = recorded_facts.Window(since=clock.now() - dt.timedelta(days=days))
+    return measure(act, window, days, basis)
 
 
-def measure(act: Callable[[], object], window: recorded_facts.Window, days: int) -> Proof:
+def measure(
+    act: Callable[[], object], window: recorded_facts.Window, days: int, basis: Basis = "now"
+) -> Proof:
     """Return what the change that ``act`` writes would have done to the calls of a window; raise as it does."""
     with writing.dry_run():
-        today = _judge()
+        today, newest = as_configured(), audit.newest_id()
         act()
-        changed = _judge()
+        changed = as_configured()
+        changes = audit.logged_after(newest) if basis == "then" else []
+    if basis == "then":
+        return _compare_then(today, changed, changes, window, days)
     return _compare(today, changed, window, days)
 
 
@@ -203,21 +218,25 @@ def of_belt(
     only: Collection[str] = (),
     prune: bool = False,
     days: int = DAYS,
+    basis: Basis = "now",
 ) -> Proof:
     """Return what applying a belt would have done, as :func:`belt_plans.apply` would; raise as it does."""
     confirmed = write.replace(confirm=True)
-    return prove(lambda: belt_plans.apply(confirmed, document, only=only, prune=prune), days=days)
+    return prove(
+        lambda: belt_plans.apply(confirmed, document, only=only, prune=prune), days=days, basis=basis
+    )
 
 
-def of_undo(write: writing.Write, entry: int, *, days: int = DAYS) -> Proof:
+def of_undo(write: writing.Write, entry: int, *, days: int = DAYS, basis: Basis = "now") -> Proof:
     """Return what undoing a change, with the others of its batch, would have done; raise as the undo does."""
-    return prove(lambda: undo.undo_batch(write, entry), days=days)
+    return prove(lambda: undo.undo_batch(write, entry), days=days, basis=basis)
 
 
 def document(proof: Proof) -> dict[str, Any]:
     """Return a proof as plain values, for programs."""
     return {
         "days": proof.days,
+        "basis": proof.basis,
         "since": grants.format_time(proof.since),
         "sentence": proof.sentence,
         "coverage_sentence": proof.coverage_sentence,
@@ -245,7 +264,7 @@ def document(proof: Proof) -> dict[str, Any]:
     }
 
 
-def _judge() -> replay.Judge:
+def as_configured() -> replay.Judge:
     """Return the configuration as it is in this transaction."""
     every = [present.agent for archived in (False, True) for present in snapshots.present(archived=archived)]
     return replay.Judge(
@@ -254,7 +273,8 @@ def _judge() -> replay.Judge:
 
 
 def _compare(today: replay.Judge, changed: replay.Judge, window: recorded_facts.Window, days: int) -> Proof:
-    names = None if today.catalog is not changed.catalog else _differing(today.agents, changed.agents)
+    """Decide the calls again as everything is configured today, without and with the change."""
+    within = reach.between(today.catalog, changed.catalog, today.agents, changed.agents, conf.KIND_LOADOUTS)
     argued = {
         tool.key
         for judge in (today, changed)
@@ -262,47 +282,87 @@ def _compare(today: replay.Judge, changed: replay.Judge, window: recorded_facts.
         if rule.when or rule.unless
         for tool in gate_rules.tools_of(judge.catalog, rule)
     }
-    reader = recorded_facts.Reader(window, agents=names, argued=argued)
-    calls, unproven, fields = 0, Counter[replay.Reason](), defaultdict[str, set[str]](set)
+    table = _Table(window, days, "now")
+    reader = recorded_facts.Reader(window, within=within, argued=argued)
     differences: dict[replay.Facts, replay.Difference] = {}
     for facts, count in reader.grouped():
-        calls += count
-        answer = replay.compare(today, changed, facts)
+        if within.covers(facts.agent, facts.tool):
+            answer = replay.compare(today, changed, facts)
+            table.count(facts, answer, count)
+            if isinstance(answer, replay.Difference):
+                differences[facts] = answer
+    for call in reader.newest_first(differences) if differences else ():
+        table.add(call, differences[call.facts])
+    return table.proof()
+
+
+def _compare_then(
+    today: replay.Judge,
+    changed: replay.Judge,
+    changes: Collection[belts.LoggedChange],
+    window: recorded_facts.Window,
+    days: int,
+) -> Proof:
+    """Decide the calls again as everything was configured when they were made, without and with the change."""
+    table = _Table(window, days, "then")
+    # What a change of anything else concerned then, only its own time tells.
+    only_agents = all(change.kind == "agent" or change.kind not in belts.KINDS for change in changes)
+    names = frozenset(change.name for change in changes if change.kind == "agent")
+    within = reach.Reach(agents=names) if only_agents else None
+    reader = recorded_facts.Reader(window, within=within)
+    for call, answer in past_replays.replays(reader, changes, (today, changed)):
+        table.count(call.facts, answer, 1)
         if isinstance(answer, replay.Difference):
-            differences[facts] = answer
-        elif answer is not None:
-            unproven[answer.reason] += count
-            fields[facts.tool].update(answer.fields)
-    return Proof(
-        days=days,
-        since=window.since,
-        calls=calls,
-        rows=_rows(reader, differences),
-        unproven=dict(unproven.most_common()),
-        fields={tool: sorted(names) for tool, names in sorted(fields.items()) if names},
-    )
+            table.add(call, answer)
+    return table.proof()
 
 
-def _rows(
-    reader: recorded_facts.Reader, differences: Mapping[replay.Facts, replay.Difference]
-) -> tuple[Row, ...]:
-    """Return the calls that would go otherwise by agent, tool and reason, those with the most calls first."""
-    rows: dict[tuple[str, ...], Row] = {}
-    recently = clock.now() - RECENT
-    for call, at, session, facts in reader.newest_first(differences) if differences else ():
-        before, after = differences[facts]
+class _Table:
+    """The counts of a proof and the rows of its table, while the calls are decided again."""
+
+    def __init__(self, window: recorded_facts.Window, days: int, basis: Basis) -> None:
+        self._since, self._days, self._basis = window.since, days, basis
+        self._recently = clock.now() - RECENT
+        self._calls = 0
+        self._unproven = Counter[replay.Reason]()
+        self._fields = defaultdict[str, set[str]](set)
+        self._rows: dict[tuple[str, ...], Row] = {}
+
+    def count(
+        self, facts: replay.Facts, answer: replay.Difference | replay.Unproven | None, calls: int
+    ) -> None:
+        """Count calls with these facts, and what is unknown about them."""
+        self._calls += calls
+        if isinstance(answer, replay.Unproven):
+            self._unproven[answer.reason] += calls
+            self._fields[facts.tool].update(answer.fields)
+
+    def add(self, call: recorded_facts.Recorded, difference: replay.Difference) -> None:
+        """Add a call that would go otherwise to its row. Calls come in the order of the newest first."""
+        (before, after), facts = difference, call.facts
         place = (facts.agent, facts.tool, before.kind, after.kind, after.words)
-        if (row := rows.get(place)) is None:
-            row = rows[place] = Row(*place, last=at)
+        if (row := self._rows.get(place)) is None:
+            row = self._rows[place] = Row(*place, last=call.at)
         row.calls += 1
         if facts.outcome in replay.RAN:
             row.ran += 1
-            row.recent += at >= recently
-        if session:
-            row.sessions.add(session)
+            row.recent += call.at >= self._recently
+        if call.session:
+            row.sessions.add(call.session)
         if len(row.examples) < MAX_EXAMPLES:
-            row.examples.append(call)
-    return in_order(rows.values())
+            row.examples.append(call.id)
+
+    def proof(self) -> Proof:
+        """Return the proof: the rows with the most calls first."""
+        return Proof(
+            days=self._days,
+            basis=self._basis,
+            since=self._since,
+            calls=self._calls,
+            rows=in_order(self._rows.values()),
+            unproven=dict(self._unproven.most_common()),
+            fields={tool: sorted(names) for tool, names in sorted(self._fields.items()) if names},
+        )
 
 
 def in_order(rows: Iterable[Row]) -> tuple[Row, ...]:
@@ -310,8 +370,3 @@ def in_order(rows: Iterable[Row]) -> tuple[Row, ...]:
     return tuple(
         sorted(rows, key=lambda row: (replay.KINDS.index(row.after), -row.calls, row.agent, row.tool))
     )
-
-
-def _differing(before: Mapping[str, agents.Agent], after: Mapping[str, agents.Agent]) -> set[str]:
-    """Return the agents that differ: if the catalog is the same, only their calls can go otherwise."""
-    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -37,12 +37,23 @@ _Value = TypeVar("_Value")
 Kind = Literal["runs", "load", "ask", "refused", "unknown"]
 KINDS: tuple[Kind, ...] = ("refused", "load", "ask", "runs")
 # Why a call cannot be decided again.
-Reason = Literal["no-facts", "agent-gone", "arguments-not-recorded", "past-not-recorded"]
+Reason = Literal[
+    "no-facts",
+    "agent-gone",
+    "arguments-not-recorded",
+    "past-not-recorded",
+    "no-revision",
+    "history-gap",
+    "not-there-yet",
+]
 REASONS: Mapping[Reason, str] = {
     "no-facts": "recorded without what decided on them",
     "agent-gone": "of agents that no longer exist",
     "arguments-not-recorded": "whose arguments decide, and are not recorded",
     "past-not-recorded": "about which the calls before them decide",
+    "no-revision": "recorded without the revision that decided",
+    "history-gap": "before something was written without the audit log",
+    "not-there-yet": "before there was what the change is about",
 }
 # The outcomes of calls that ran.
 RAN = frozenset({"ok", "tool-failed", "timed-out", "cancelled", "admitted", "unreported"})
@@ -96,8 +107,16 @@ class Unproven(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
+# What a session had loaded, and who calls: whether there is a session, its state, and the kind of the subagent.
+_Situation = tuple[bool, str, str]
+_Resolved = tuple[rules.EvaluationContext, Mapping[str, rules.Origin]]
+
+
 class Judge:
-    """A configuration that decides calls again; ``at`` is the time, by which gate rules have ended."""
+    """A configuration that decides calls again; ``at`` is the time, by which gate rules have ended.
+
+    It can step to another configuration, and keeps what was decided about everything that a step does not concern.
+    """
 
     def __init__(
         self,
@@ -106,12 +125,44 @@ class Judge:
         kind_loadouts: Mapping[str, str],
         at: datetime,
     ) -> None:
-        self.catalog, self.agents = stored, among
-        self._kind_loadouts, self._at = kind_loadouts, at
-        # Many calls are made in the same state.
-        self._resolved = functools.cache(self._resolve)
-        self._decided = functools.cache(self._decide)
-        self._version = functools.cache(self._version_of)
+        self.catalog, self.agents, self.at = stored, {**among}, at
+        self._kind_loadouts = kind_loadouts
+        # Many calls are made in the same state. A verdict is valid while the number of its tool is the same.
+        self._verdicts: dict[str, dict[tuple[Any, ...], tuple[int, Verdict]]] = {}
+        self._contexts: dict[str, dict[_Situation, _Resolved]] = {}
+        self._versions: dict[str, tuple[int, str]] = {}
+        self._numbers: dict[str, int] = {}
+        self._number = 0
+
+    def set_agent(self, key: str, agent: agents.Agent | None) -> None:
+        """Step to a configuration with another agent under this key; None: there is none."""
+        self._verdicts.pop(key, None)
+        self._contexts.pop(key, None)
+        if agent is None:
+            self.agents.pop(key, None)
+        else:
+            self.agents[key] = agent
+
+    def set_catalog(
+        self, stored: catalog.Catalog, concerned: Collection[str] | None, of_agents: Collection[str] = ()
+    ) -> None:
+        """Step to a configuration with another catalog, in which only these tools, and what these agents have, are not
+        as before; None: anything may be.
+        """
+        self.catalog = stored
+        self._number += 1
+        self._contexts.clear()
+        if concerned is None:
+            self._verdicts.clear()
+            self._versions.clear()
+            return
+        self._numbers.update(dict.fromkeys(concerned, self._number))
+        for key in of_agents:
+            self._verdicts.pop(key, None)
+        # What a budget defers depends on all tools.
+        for key, agent in self.agents.items():
+            if agent.budget is not None and agent.budget.on_exceed == "defer":
+                self._verdicts.pop(key, None)
 
     def verdict(self, facts: Facts) -> Verdict:
         """Return what becomes of a call of an agent that exists."""
@@ -124,19 +175,24 @@ class Judge:
             return self._meta(facts)
         if facts.tool not in self.catalog.tools:
             return Verdict("refused", "unknown-tool", "there is no such tool")
-        verdict = self._decided(
-            facts.agent, facts.has_session, facts.state or "", facts.subagent or "", facts.tool
-        )
+        verdict = self._decided(facts)
         if verdict.kind == "load" and facts.dispatched:
             verdict = verdict._replace(kind="runs")
         return verdict if verdict.kind != "runs" else self._with_arguments(facts, agent, verdict)
 
     def reason(self, facts: Facts) -> str:
         """Return the reason code that a call's record has; empty if there is no such tool in the catalog."""
-        if facts.tool not in self.catalog.tools:
-            return ""
-        state, subagent = facts.state or "", facts.subagent or ""
-        return self._decided(facts.agent, facts.has_session, state, subagent, facts.tool).code
+        return self._decided(facts).code if facts.tool in self.catalog.tools else ""
+
+    def _decided(self, facts: Facts) -> Verdict:
+        """Return what the rules and the budget say about the tool of a call."""
+        known = self._verdicts.setdefault(facts.agent, {})
+        situation = (facts.has_session, facts.state or "", facts.subagent or "")
+        number = self._numbers.get(facts.tool, 0)
+        slot = (facts.tool, *situation)
+        if (found := known.get(slot)) is None or found[0] != number:
+            found = known[slot] = number, self._decide(facts.agent, situation, facts.tool)
+        return found[1]
 
     def _snapshot(self, agent: str, has_session: bool, state: str, subagent: str) -> resolution.Snapshot:
         session = None
@@ -150,20 +206,21 @@ class Judge:
             kind_loadouts=self._kind_loadouts,
         )
 
-    def _resolve(
-        self, agent: str, has_session: bool, state: str, subagent: str
-    ) -> tuple[rules.EvaluationContext, Mapping[str, rules.Origin]]:
+    def _resolve(self, agent: str, situation: _Situation) -> _Resolved:
         """Return the context of an agent's request, and what its budget defers."""
-        snapshot = self._snapshot(agent, has_session, state, subagent)
+        snapshot = self._snapshot(agent, *situation)
         budget = snapshot.agent.budget
         if budget is None or budget.on_exceed != "defer":
             return resolution.build_context(snapshot), {}
         resolved = budgets.resolve(snapshot)
         return resolved.context, resolved.removed
 
-    def _decide(self, agent: str, has_session: bool, state: str, subagent: str, tool: str) -> Verdict:
+    def _decide(self, agent: str, situation: _Situation, tool: str) -> Verdict:
         """Return what the eleven rules and the budget say about a tool."""
-        context, removed = self._resolved(agent, has_session, state, subagent)
+        contexts = self._contexts.setdefault(agent, {})
+        if (resolved := contexts.get(situation)) is None:
+            resolved = contexts[situation] = self._resolve(agent, situation)
+        context, removed = resolved
         if tool in removed:
             return Verdict("load", "budget", "deferred by the agent's budget")
         decision = resolution.decide(context, tool)
@@ -176,6 +233,13 @@ class Judge:
 
     def _meta(self, facts: Facts) -> Verdict:
         """Return what becomes of a call of one of Toolbelt's own tools."""
+        known = self._verdicts.setdefault(facts.agent, {})
+        slot = (facts.tool, facts.has_session, facts.state or "", facts.subagent or "", facts.detail)
+        if (found := known.get(slot)) is None or found[0] != self._number:
+            found = known[slot] = self._number, self._decide_meta(facts)
+        return found[1]
+
+    def _decide_meta(self, facts: Facts) -> Verdict:
         snapshot = self._snapshot(facts.agent, facts.has_session, facts.state or "", facts.subagent or "")
         if not surface.may_load(budgets.resolve(snapshot)):
             return Verdict("refused", "unknown-tool", "the agent may load nothing")
@@ -190,11 +254,11 @@ class Judge:
 
     def _with_arguments(self, facts: Facts, agent: agents.Agent, verdict: Verdict) -> Verdict:
         """Return what becomes of a call of a tool that the agent has: its arguments fit, and no gate rule decides."""
-        definition = self._version(facts.tool)
+        definition = self._version_of(facts.tool)
         concerned = tuple(
             rule
             for rule in gate_rules.of_tool(self.catalog, facts.tool)
-            if not gate_rules.has_ended(rule, self._at)
+            if not gate_rules.has_ended(rule, self.at)
             and not rule.observed
             and gate_rules.concerns(self.catalog, rule, agent, facts.subagent or "")
         )
@@ -208,8 +272,11 @@ class Judge:
 
     def _version_of(self, tool: str) -> str:
         """Return the beginning of the hash of the version that agents have of a tool."""
-        offered = declared_versions.offered(self.catalog.tools[tool])
-        return tool_versions.short(tool_versions.version(offered))
+        number = self._numbers.get(tool, 0)
+        if (found := self._versions.get(tool)) is None or found[0] != number:
+            offered = declared_versions.offered(self.catalog.tools[tool])
+            found = self._versions[tool] = number, tool_versions.short(tool_versions.version(offered))
+        return found[1]
 
     def _ruled(
         self, facts: Facts, agent: agents.Agent, concerned: tuple[catalog.GateRule, ...]
@@ -231,7 +298,7 @@ class Judge:
         self, facts: Facts, agent: agents.Agent, known: Mapping[str, Any], past: gate_rules.Past
     ) -> Verdict | None:
         judgement = gate_rules.judge(
-            self.catalog, agent, facts.tool, known, subagent=facts.subagent or "", past=past, at=self._at
+            self.catalog, agent, facts.tool, known, subagent=facts.subagent or "", past=past, at=self.at
         )
         if judgement.denied_by is not None:
             return Verdict("refused", "denied-by-rule", f"rule {judgement.denied_by.key} denies it")

@@ -192,9 +192,11 @@ def since(entry: int, subject_kind: str, subject_key: str) -> list[tuple[str, st
     ]
 
 
-def newest_first(until: int) -> Iterator[tuple[int, belts.LoggedChange]]:
-    """Yield the id and the change of each entry up to the one with the id ``until``, the newest first."""
-    rows = models.AuditEntry.objects.filter(pk__lte=until).order_by("-id")
+def newest_first(until: int, since: int = 0) -> Iterator[tuple[int, belts.LoggedChange]]:
+    """Yield the id and the change of each entry up to the one with the id ``until``, the newest first; only those after
+    the one with the id ``since``.
+    """
+    rows = models.AuditEntry.objects.filter(pk__lte=until, pk__gt=since).order_by("-id")
     names = ("id", "action", "subject_kind", "subject_key", "key", "before", "after", "unlogged")
     for number, action, kind, name, key, before, after_change, unlogged in rows.values_list(
         *names
@@ -235,6 +237,18 @@ def last_at(revision: int) -> int:
         .first()
     )
     return newest_id() if later is None else later - 1
+
+
+def revisions() -> tuple[list[int], list[int]]:
+    """Return the ids of all entries that have a revision, oldest first, and their revisions."""
+    rows = models.AuditEntry.objects.filter(revision__isnull=False).order_by("id")
+    pairs = list(rows.values_list("pk", "revision"))
+    return [number for number, _ in pairs], [revision or 0 for _, revision in pairs]
+
+
+def logged_after(entry: int) -> list[belts.LoggedChange]:
+    """Return the changes after the entry with this id, oldest first."""
+    return [change for _, change in newest_first(newest_id(), since=entry)][::-1]
 
 
 def newest_until(entry: int, subject_kind: str, subject_key: str) -> Entry | None:

@@ -10,10 +10,12 @@ from django.db import models as orm
 from django.db.models import functions
 
 from toolbelt import models
-from toolbelt.core import replay
+from toolbelt.core import reach, replay
 from toolbelt.store import catalog
 
 _CHUNK = 2000
+# How many different facts are kept at a time.
+_MAX_KNOWN = 100_000
 _FACTS = (
     "has_session",
     "agent",
@@ -99,18 +101,19 @@ def would_have_decided(window: Window) -> dict[str, int]:
 
 
 class Reader:
-    """The calls of a window, by these agents or by all.
+    """The calls of a window: all of them, or those in reach of a change, and others if it reaches far.
 
     Only those of the tools ``argued`` are read with the arguments that are recorded, because these make their facts
     many.
     """
 
     def __init__(
-        self, window: Window, *, agents: Collection[str] | None = None, argued: Collection[str] = ()
+        self, window: Window, *, within: reach.Reach | None = None, argued: Collection[str] = ()
     ) -> None:
         rows = window.rows().annotate(**_HAS_SESSION)
-        if agents is not None:
-            rows = rows.filter(agent__in=agents)
+        if within is not None and within.is_narrow:
+            rows = rows.filter(orm.Q(agent__in=within.agents) | orm.Q(tool__in=within.tools))
+        self._rows = rows
         self._queries: list[tuple[orm.QuerySet[Any, Any], tuple[str, ...]]] = [
             (rows.exclude(tool__in=argued) if argued else rows, _FACTS)
         ]
@@ -142,6 +145,19 @@ class Reader:
                     facts = known[key] = self._facts(key)
                 if facts in among:
                     yield Recorded(call, at, session, facts)
+
+    def by_revision(self) -> Iterator[tuple[Recorded, int | None]]:
+        """Yield the calls with their revisions, the newest revision first; those without one come last."""
+        rows = self._rows.annotate(**_ARGUMENTS).order_by(orm.F("revision").desc(nulls_last=True), "-id")
+        columns = ("id", "at", "session", "revision", *_FACTS, *_ARGUMENTS)
+        known: dict[_Row, replay.Facts] = {}
+        for call, at, session, revision, *row in rows.values_list(*columns).iterator(_CHUNK):
+            key = tuple(row)
+            if (facts := known.get(key)) is None:
+                if len(known) >= _MAX_KNOWN:
+                    known.clear()
+                facts = known[key] = self._facts(key)
+            yield Recorded(call, at, session, facts), revision
 
     def revisions(self) -> list[int]:
         """Return the revisions that decided on the calls, the newest first."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from toolbelt.core import catalog, errors
 from toolbelt.core.belts import (
+    applying,
     checking,
     comparing,
     history,
@@ -39,6 +40,8 @@ History = history.History
 LoggedChange = history.Change
 switches = history.switches
 POSITION = history.POSITION
+changed = applying.changed
+reordered = applying.reordered
 check_entry = checking.entry
 address = checking.address
 entry = writing.entry

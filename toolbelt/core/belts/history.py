@@ -107,6 +107,10 @@ class History:
         """Return an entry; None if it did not exist."""
         return self._of(kind).get(name)
 
+    def names(self, kind: vocabulary.KindName) -> list[str]:
+        """Return the names of the entries of a kind, in order."""
+        return list(self._of(kind))
+
     def doubt(self, unlogged: Mapping[str, Any] | None) -> None:
         """Note what was written around the log before this moment; None: nothing."""
         if unlogged is not None:
@@ -130,13 +134,13 @@ class History:
                 self._note(change, _differing(entries.pop(change.name), {}))
             self._insert(kind, change.name, change.before or {})
         elif change.before is None:
-            self._note(change, _differing(entries.pop(change.name, {}), _fields(kind, change.after)))
+            self._note(change, _differing(entries.pop(change.name, {}), fields_of(kind, change.after)))
         else:
             self._change_back(kind, change)
 
     def _change_back(self, kind: vocabulary.KindName, change: Change) -> None:
         entry = dict(self._of(kind).get(change.name, {}))
-        before, after = _fields(kind, change.before), _fields(kind, change.after)
+        before, after = fields_of(kind, change.before), fields_of(kind, change.after)
         self._note(change, [name for name in after if entry.get(name) != after[name]])
         self._put(kind, change.name, {**entry, **before})
 
@@ -168,11 +172,11 @@ class History:
         if not isinstance(place, int):
             place = next((at for at, other in enumerate(names) if other > name), len(names))
         names.insert(place, name)
-        entry = _tidy(kind, _fields(kind, removed))
+        entry = tidy(kind, fields_of(kind, removed))
         self._entries[kind] = {key: entry if key == name else entries[key] for key in names}
 
     def _put(self, kind: vocabulary.KindName, name: str, entry: Entry) -> None:
-        self._of(kind)[name] = _tidy(kind, entry)
+        self._of(kind)[name] = tidy(kind, entry)
 
     def _of(self, kind: vocabulary.KindName) -> dict[str, Entry]:
         """Return the entries of a kind by name, in order."""
@@ -220,7 +224,7 @@ def _differing(entry: Entry, other: Entry) -> list[str]:
     return [name for name in {**entry, **other} if entry.get(name) != other.get(name)]
 
 
-def _fields(kind: str, written: Any) -> dict[str, Any]:
+def fields_of(kind: str, written: Any) -> dict[str, Any]:
     """Return the fields of an entry of this kind; the log also stores others, such as its position."""
     return (
         {name: written[name] for name in written if name in _KNOWN[kind]}
@@ -229,8 +233,8 @@ def _fields(kind: str, written: Any) -> dict[str, Any]:
     )
 
 
-def _tidy(kind: str, entry: Entry) -> Entry:
-    """Return the entry in the order of the vocabulary, without fields that are not given."""
+def tidy(kind: str, entry: Entry) -> Entry:
+    """Return an entry in the order of the vocabulary, without fields that are not given."""
     return {
         name: entry[name]
         for name in _KNOWN[kind]
