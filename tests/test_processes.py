@@ -30,6 +30,7 @@ SERVER = [
     "expirations",
     "running_tools",
     "unused_clients",
+    "self_checks",
     "alerts",
     "trial_rounds",
 ]

@@ -15,7 +15,7 @@ from typing import Literal
 
 import structlog
 
-from toolbelt.control import alerts, trial_rounds
+from toolbelt.control import alerts, self_checks, trial_rounds
 from toolbelt.control.access import expirations
 from toolbelt.control.agents import connection_cleanup
 from toolbelt.control.config import settings_log
@@ -53,6 +53,7 @@ SERVER_PARTS = (
     expirations,
     running_tools,
     unused_clients,
+    self_checks,
     alerts,
     trial_rounds,
 )

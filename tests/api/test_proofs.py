@@ -74,6 +74,82 @@ def test_every_dry_run_can_be_proved(olga: Asking, method: str, address: str, bo
     assert belts.revision() == revision
 
 
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        ([{"kind": "agent", "name": "bob", "key": "reading", "after": False}], 2),
+        ([{"kind": "agent", "name": "bob", "key": "kb__find", "after": None}], 0),
+        ([{"kind": "toolkit", "name": "reading", "after": {"members": ["kb__read"]}}], 2),
+        ([{"kind": "agent", "name": "bob", "after": None}], 2),
+        (
+            [
+                {"kind": "toolkit", "name": "more", "after": {"members": ["kb__find"]}},
+                {"kind": "agent", "name": "bob", "key": "more", "after": True},
+                {"kind": "agent", "name": "bob", "key": "reading", "after": None},
+            ],
+            0,
+        ),
+        ([{"kind": "gate_rule", "name": "no", "after": {"effect": "deny", "tools": ["kb__find"]}}], 2),
+    ],
+)
+def test_changes_are_proved_in_their_order(olga: Asking, changes: list[Any], refused: int) -> None:
+    revision = belts.revision()
+
+    answer = olga.post("/proofs", {"changes": changes})
+
+    assert answer.status_code == 200, answer.json()
+    assert answer.json()["refused"] == refused
+    assert belts.revision() == revision
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"kind": "toolkit", "name": "reading", "key": "x", "after": True}, "changes[0].key"),
+        ({"kind": "agent", "name": "bob", "key": "reading", "after": "on"}, "changes[0].after"),
+        ({"kind": "toolkit", "name": "reading", "after": 3}, "changes[0].after"),
+        (
+            {"kind": "toolkit", "name": "reading", "after": {"members": ["nothing"]}},
+            "changes[0].toolkits.reading.members[0]",
+        ),
+    ],
+)
+def test_a_change_that_cannot_be_made_is_named_by_its_number(
+    olga: Asking, change: dict[str, Any], path: str
+) -> None:
+    answer = olga.post("/proofs", {"changes": [change]})
+
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, path)
+    unknown = {"kind": "nothing", "name": "x", "after": None}
+    assert olga.post("/proofs", {"changes": [unknown]}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("permission", "change"),
+    [
+        ("change_agent", {"kind": "agent", "name": "bob", "key": "reading", "after": False}),
+        ("change_toolkit", {"kind": "toolkit", "name": "reading", "after": {"title": "R"}}),
+        ("add_toolkit", {"kind": "toolkit", "name": "more", "after": {"members": ["kb__find"]}}),
+        ("delete_agent", {"kind": "agent", "name": "bob", "after": None}),
+    ],
+)
+def test_changes_take_the_permission_to_make_them(permission: str, change: dict[str, Any]) -> None:
+    allowed = Asking(of_operator("may", permission, "view_callrecord"))
+    refused = Asking(of_operator("may_not", "view_callrecord"))
+
+    assert allowed.post("/proofs", {"changes": [change]}).status_code == 200
+    assert refused.post("/proofs", {"changes": [change]}).status_code == 403
+
+
+def test_calls_are_decided_as_everything_was_then_if_asked(olga: Asking) -> None:
+    body = {"changes": [{"kind": "agent", "name": "bob", "key": "reading", "after": False}], "basis": "then"}
+
+    proof = olga.post("/proofs", body).json()
+
+    assert (proof["basis"], proof["refused"], proof["unproven"]) == ("then", 0, {"no-revision": 2})
+    assert olga.post("/proofs", {**body, "basis": "someday"}).status_code == 422
+
+
 @pytest.mark.parametrize("days", [0, 366])
 def test_the_days_are_limited(olga: Asking, days: int) -> None:
     assert olga.put("/agents/bob/switches/reading", {**ON, "prove": days}).status_code == 422

@@ -6,6 +6,7 @@ import datetime as dt
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from tests.control.test_proofs import WRITE, a_month, call, kb
 from tests.runtime.conftest import install, listed
@@ -13,7 +14,7 @@ from toolbelt import models
 from toolbelt.control import self_checks, writing
 from toolbelt.control.access import expirations, switches
 from toolbelt.control.catalog import blocking, entries
-from toolbelt.store import clock
+from toolbelt.store import clock, locks
 
 __all__ = ["install", "kb", "listed"]
 
@@ -94,3 +95,29 @@ def test_calls_before_a_write_around_the_log_are_uncertain_and_no_mismatch(logge
 
 def test_without_calls_nothing_is_claimed(kb: None) -> None:
     assert self_checks.check().sentence == ("No call of the last 30 days can be replayed as it was decided.")
+
+
+def test_a_server_checks_once_a_night_and_keeps_the_result(logged: None) -> None:
+    a_month()
+    evening = timezone.localtime(clock.now()).replace(hour=22, minute=0, second=0, microsecond=0)
+    with writing.at(evening):
+        assert self_checks.latest() is None
+        made = self_checks.run_due()
+        assert made is not None
+        assert self_checks.latest() == made
+    with writing.at(evening + dt.timedelta(hours=4)):
+        assert self_checks.run_due() is None
+    with writing.at(evening + dt.timedelta(hours=6)):
+        later = self_checks.run_due()
+        assert later is not None
+        assert later.at > made.at
+        assert models.SelfCheck.objects.count() == 1
+    with writing.at(evening + dt.timedelta(days=3)):
+        # It says nothing about today any more.
+        assert self_checks.latest() is None
+
+
+def test_one_process_checks_while_the_others_go_on(logged: None) -> None:
+    with locks.try_lock("self-check"):
+        assert self_checks.run_due() is None
+    assert self_checks.run_due() is not None

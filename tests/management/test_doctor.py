@@ -21,7 +21,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
-from tests import breaking
+from tests import breaking, factories
 from tests.management import running
 from tests.runtime.connected import stopped as stopped
 from toolbelt import models
@@ -461,3 +461,24 @@ def test_a_damaged_database_file_is_reported(tmp_path: Path) -> None:
     findings, code = run(TOOLBELT_ENV="test", DATABASE_URL=f"sqlite:///{file}")
     assert (code, [finding["code"] for finding in findings]) == (1, ["database-damaged"])
     assert "restore" in findings[0]["way_out"]
+
+
+def test_a_log_that_is_younger_than_the_calls_is_noted(healthy: Any) -> None:
+    factories.call("git__log", days_ago=40)
+    for key in ("ada", "bob"):
+        entries.create(WRITE, "agent", {"key": key})
+    assert not any(finding.startswith("log-younger") for finding in doctor()[0])
+
+    oldest = models.AuditEntry.objects.earliest("id").pk
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM toolbelt_auditentry WHERE id = %s", [oldest])
+
+    findings, code = doctor()
+    assert [finding for finding in findings if finding.startswith("log-younger")]
+    assert code == 0
+
+
+def test_it_says_how_many_recorded_verdicts_replays_reproduce(healthy: Any) -> None:
+    assert running.run("doctor")[0].splitlines()[-1] == (
+        "No call of the last 30 days can be replayed as it was decided."
+    )

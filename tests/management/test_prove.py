@@ -119,3 +119,11 @@ def test_a_self_check_prints_how_many_verdicts_replays_reproduce(calls: None) ->
     assert json.loads(prove("--self-check", "--json"))["mismatches"] == []
     with pytest.raises(CommandError, match="--self-check proves no change"):
         prove("--self-check", "--undo", "1")
+
+
+def test_calls_are_decided_as_everything_was_then_if_asked(calls: None, off: str) -> None:
+    # They were recorded without a revision.
+    lines = prove(off, "--basis", "then").splitlines()
+
+    assert lines[0] == "In the last 30 days this would have changed no recorded call."
+    assert lines[1].startswith("0% of 4 recorded calls")

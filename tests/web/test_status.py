@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.cache import cache
 from django.test import Client
+from django.utils import timezone
 
 from tests.web import dashboard
 from toolbelt import __version__, models
@@ -76,11 +77,20 @@ def test_calls_that_a_replay_decides_otherwise_are_named(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked = self_checks.SelfCheck(
-        days=30, revisions=2, calls=10_000, reproduced=9_999, uncertain=3, mismatches=(7,)
+        at=timezone.now(), days=30, revisions=2, calls=10_000, reproduced=9_999, uncertain=3, mismatches=(7,)
     )
     monkeypatch.setattr(self_checks, "check", lambda: checked)
 
     page = dashboard.text(admin_client.get("/status/replays/"))
 
-    assert "Replays reproduce 99.99 % of 10000 recorded verdicts" in page
+    assert "Replays reproduce 99.99 % of 10,000 recorded verdicts" in page
     assert 'href="/calls/7/"' in page
+
+
+def test_the_result_of_the_last_night_is_shown_with_the_page(admin_client: Client, belt: None) -> None:
+    assert self_checks.run_due() is not None
+
+    html = admin_client.get("/status/").content.decode()
+
+    assert 'hx-get="/status/replays/"' not in html
+    assert "No call of the last 30 days can be replayed as it was decided." in html

@@ -65,6 +65,10 @@ Days = Annotated[
         ge=1, le=proofs.MAX_DAYS, description=f"The calls of the last days: 1 to {proofs.MAX_DAYS}."
     ),
 ]
+Basis = Annotated[
+    proofs.Basis,
+    pydantic.Field(description="Decide the calls as everything is configured `now`, or was `then`."),
+]
 Prove = Annotated[
     int | None,
     pydantic.Field(

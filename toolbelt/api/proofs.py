@@ -9,15 +9,44 @@ import pydantic
 from django.http import HttpRequest
 
 from toolbelt.api import auth, names, problems, schemas
-from toolbelt.control import drafts, proofs, undo
+from toolbelt.control import described_changes, drafts, proofs, undo
 from toolbelt.control.people import rights
 from toolbelt.core import errors
 
 router = ninja.Router(tags=["changes"])
 
 
+# The most changes of a request.
+MAX_CHANGES = 200
+
+
+class DescribedChange(schemas.Body):
+    """One change, as the audit log would have it."""
+
+    kind: Annotated[names.Name, pydantic.Field(description="The kind of the object, such as `agent`.")]
+    name: Annotated[names.Name, pydantic.Field(description="Its name or key.")]
+    key: Annotated[
+        names.Text,
+        pydantic.Field(description="For a switch or an override of an agent, its toolkit or tool."),
+    ] = ""
+    after: Annotated[
+        Any,
+        pydantic.Field(
+            description="With a `key`, whether it is on: true, false, or null, which resets it. Otherwise the fields"
+            " that change, in which null resets one, or those of a new object; null removes the object."
+        ),
+    ]
+
+
 class ProofRequest(schemas.Body):
-    """The change to prove: a belt, the undo of a change, or a draft."""
+    """The change to prove: changes, a belt, the undo of a change, or a draft; and by which calls."""
+
+    changes: Annotated[
+        list[DescribedChange] | None,
+        pydantic.Field(
+            min_length=1, max_length=MAX_CHANGES, description="Changes that would be made in this order."
+        ),
+    ] = None
 
     belt: Annotated[
         dict[str, Any] | None, pydantic.Field(description="The entries that would be created and changed.")
@@ -32,6 +61,7 @@ class ProofRequest(schemas.Body):
         names.Name | None, pydantic.Field(description="The key of a draft, which would be applied.")
     ] = None
     days: names.Days = proofs.DAYS
+    basis: names.Basis = "now"
 
 
 class ProofRow(ninja.Schema):
@@ -42,7 +72,8 @@ class ProofRow(ninja.Schema):
     today: Annotated[
         str,
         pydantic.Field(
-            description="What would become of them today: `admitted`, `load_first`, `ask_first` or `refused`."
+            description="What would become of them without the change, today or (basis `then`) at their time:"
+            " `admitted`, `load_first`, `ask_first` or `refused`."
         ),
     ]
     changed: Annotated[str, pydantic.Field(description="What would become of them with the change.")]
@@ -58,6 +89,12 @@ class ProofResult(ninja.Schema):
     """What a change would have done to the recorded calls."""
 
     days: int
+    basis: Annotated[
+        str,
+        pydantic.Field(
+            description="`now`: both sides are what is decided today. `then`: what was decided when each call was made."
+        ),
+    ]
     since: str
     sentence: Annotated[str, pydantic.Field(description="The result in one sentence.")]
     coverage_sentence: Annotated[
@@ -81,7 +118,8 @@ class ProofResult(ninja.Schema):
         dict[str, int],
         pydantic.Field(
             description="Calls that could not be replayed, by reason: `no-facts` (recorded before facts were),"
-            " `agent-gone`, `arguments-not-recorded`, `past-not-recorded`."
+            " `agent-gone`, `arguments-not-recorded`, `past-not-recorded`; with the basis `then` also `no-revision`,"
+            " `history-gap` and `not-there-yet`."
         ),
     ]
     fields: Annotated[
@@ -100,14 +138,21 @@ def prove_change(request: HttpRequest, body: ProofRequest) -> Any:
     # A proof tells of calls.
     auth.require_viewing(request, "call_record")
     write = auth.write(request, confirm=True)
-    if [body.belt, body.undo, body.draft].count(None) != 2:
-        raise errors.Invalid.of("Name one of these: a belt, the change to undo, or a draft.")
-    if body.draft is not None:
+    if [body.changes, body.belt, body.undo, body.draft].count(None) != 3:
+        raise errors.Invalid.of("Name one of these: changes, a belt, the change to undo, or a draft.")
+    days, basis = body.days, body.basis
+    if body.changes is not None:
+        changes = [described_changes.Change(**change.model_dump()) for change in body.changes]
+        auth.require_undo_permissions(request, described_changes.reversals(changes))
+        proof = proofs.prove(lambda: described_changes.make(write, changes), days=days, basis=basis)
+    elif body.draft is not None:
         auth.require_undo_permissions(request, drafts.reversals(drafts.find(body.draft)))
-        return proofs.document(drafts.prove(write, body.draft, days=body.days))
-    if body.belt is not None:
+        proof = drafts.prove(write, body.draft, days=days, basis=basis)
+    elif body.belt is not None:
         auth.require_permissions(request, *rights.permissions_to_import(body.belt))
-        return proofs.document(proofs.of_belt(write, body.belt, days=body.days))
-    number = body.undo or 0
-    auth.require_undo_permissions(request, undo.batch_of(number))
-    return proofs.document(proofs.of_undo(write, number, days=body.days))
+        proof = proofs.of_belt(write, body.belt, days=days, basis=basis)
+    else:
+        number = body.undo or 0
+        auth.require_undo_permissions(request, undo.batch_of(number))
+        proof = proofs.of_undo(write, number, days=days, basis=basis)
+    return proofs.document(proof)

@@ -148,10 +148,16 @@ def may_apply(user: rights.User, draft: Draft) -> bool:
     return all(map(rights.undo_check(user), reversals(draft)))
 
 
-def prove(write: writing.Write, key: uuid.UUID | str, *, days: int = proofs.DAYS) -> proofs.Proof:
+def prove(
+    write: writing.Write,
+    key: uuid.UUID | str,
+    *,
+    days: int = proofs.DAYS,
+    basis: proofs.Basis = "now",
+) -> proofs.Proof:
     """Return what a draft would have done to the recorded calls; raise as :func:`apply` does."""
     draft = find(key)
-    return proofs.prove(lambda: make(write.replace(confirm=True), draft), days=days)
+    return proofs.prove(lambda: make(write.replace(confirm=True), draft), days=days, basis=basis)
 
 
 def make(write: writing.Write, draft: Draft) -> writing.Change:

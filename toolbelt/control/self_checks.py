@@ -1,20 +1,25 @@
 """The self-check of proofs: recorded calls are decided again as everything was configured then.
 
 If the reasons are those that were recorded, the replays of proofs are right, and so is the past that is rebuilt from
-the audit log. Nothing is called, and nothing is written.
+the audit log. Nothing is called, and no configuration is written. A server makes the check once a night, and stores its
+result.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import itertools
 import random
 from dataclasses import dataclass
 
-from toolbelt import conf
-from toolbelt.control import past
-from toolbelt.core import replay, texts
-from toolbelt.store import audit, clock, recorded_facts
+import structlog
+from django.db import connections
+from django.utils import timezone
+
+from toolbelt.control import past, past_replays, repeating
+from toolbelt.store import audit, clock, locks, recorded_facts
+from toolbelt.store import self_checks as rows
 
 DAYS = 30
 # How many revisions are rebuilt: a random choice that is the same all day.
@@ -22,22 +27,17 @@ REVISIONS = 100
 MAX_CALLS = 20_000
 # How many calls that were decided otherwise are named.
 MAX_NAMED = 20
+# When a night's check is due, and how often a server looks whether it is.
+HOUR, SECONDS = 3, 900.0
+# An older result says nothing about today.
+FRESH = dt.timedelta(hours=36)
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SelfCheck:
-    """How many recorded calls a replay decided again, and for the same reason.
-
-    ``uncertain`` are calls before something was written around the audit log, or without the facts that decide.
-    ``mismatches`` are the ids of calls that the replay decided otherwise.
-    """
-
-    days: int
-    revisions: int
-    calls: int
-    reproduced: int
-    uncertain: int
-    mismatches: tuple[int, ...]
+class SelfCheck(rows.Result):
+    """How many recorded calls a replay decided again, and for the same reason (:class:`rows.Result`)."""
 
     @property
     def sentence(self) -> str:
@@ -47,8 +47,8 @@ class SelfCheck:
         share = self.reproduced / self.calls
         # 99.99 % is not 100 %.
         percent = "100" if self.reproduced == self.calls else f"{min(share * 100, 99.99):.2f}"
-        verdicts = texts.counted(self.calls, "recorded verdict")
-        left_out = f" {self.uncertain} could not be replayed." if self.uncertain else ""
+        verdicts = f"{self.calls:,} recorded verdict{'' if self.calls == 1 else 's'}"
+        left_out = f" {self.uncertain:,} could not be replayed." if self.uncertain else ""
         return f"Replays reproduce {percent} % of {verdicts} of the last {self.days} days.{left_out}"
 
 
@@ -58,21 +58,25 @@ def check(*, days: int = DAYS, revisions: int = REVISIONS) -> SelfCheck:
     every = reader.revisions()
     dice = random.Random(clock.now().date().toordinal())  # noqa: S311 - a sample, the same all day
     chosen = every if len(every) <= revisions else dice.sample(every, revisions)
-    rebuilt = past.Past()
-    judges: _Judges | None = None
-    calls = uncertain = 0
+    was = past.Past()
+    side = past_replays.Side(was.values, clock.now())
+    revision = calls = uncertain = 0
     mismatches: list[int] = []
     for decided in itertools.islice(reader.decided(chosen), MAX_CALLS):
-        if judges is None or decided.revision != judges.revision:
-            judges = _Judges(rebuilt, decided)
-        judge = judges.at(decided.facts.agent, decided.at)
-        if judge is None or decided.facts.state is None or decided.facts.subagent is None:
+        if decided.revision != revision:
+            revision = decided.revision
+            side.step(was.to(past.Place(audit.last_at(revision), decided.at)))
+        facts = decided.facts
+        judge = side.at(facts.agent, decided.at)
+        is_known = facts.state is not None and facts.subagent is not None
+        if not is_known or facts.agent not in judge.agents or was.history.is_uncertain(facts.agent):
             uncertain += 1
             continue
         calls += 1
-        if judge.reason(decided.facts) != decided.reason:
+        if judge.reason(facts) != decided.reason:
             mismatches.append(decided.id)
     return SelfCheck(
+        at=clock.now(),
         days=days,
         revisions=len(chosen),
         calls=calls,
@@ -82,24 +86,46 @@ def check(*, days: int = DAYS, revisions: int = REVISIONS) -> SelfCheck:
     )
 
 
-class _Judges:
-    """The configuration of one revision, as it was at the times of its calls."""
+def latest() -> SelfCheck | None:
+    """Return the result of the last night; None if there is none of the last :data:`FRESH`."""
+    found = rows.find()
+    return (
+        SelfCheck(**dataclasses.asdict(found))
+        if found is not None and found.at > clock.now() - FRESH
+        else None
+    )
 
-    def __init__(self, rebuilt: past.Past, decided: recorded_facts.Decided) -> None:
-        self.revision = decided.revision
-        rebuilt.to(past.Place(audit.last_at(decided.revision), decided.at))
-        self._past, self._catalog = rebuilt, rebuilt.compiled()
-        self._judges: dict[tuple[str, str, tuple[str, ...]], replay.Judge] = {}
 
-    def at(self, key: str, moment: dt.datetime) -> replay.Judge | None:
-        """Return the configuration of an agent at a moment; None if it is uncertain, or there was no such agent."""
-        history = self._past.history
-        found = self._past.agent(key)
-        if found is None or history.is_catalog_uncertain or key in history.uncertain_agents:
+def run_due() -> SelfCheck | None:
+    """Make the check of this night, if no process has, and store it; return it, or None."""
+    if _is_made():
+        return None
+    with locks.try_lock("self-check") as is_ours:
+        if not is_ours or _is_made():
             return None
-        stored, agent = self._catalog.as_of(moment), found[1]
-        place = (key, stored.stamp, tuple(agent.expired(moment)))
-        if place not in self._judges:
-            now = agent.as_of(moment)
-            self._judges[place] = replay.Judge(stored, {key: now}, conf.KIND_LOADOUTS, moment)
-        return self._judges[place]
+        checked = check()
+        rows.store(checked)
+        return checked
+
+
+def _is_made() -> bool:
+    """Return whether there is a result since the last :data:`HOUR` o'clock, in the server's time zone."""
+    found, now = rows.find(), timezone.localtime(clock.now())
+    night = now.replace(hour=HOUR, minute=0, second=0, microsecond=0)
+    return found is not None and found.at >= (night if night <= now else night - dt.timedelta(days=1))
+
+
+def _run() -> float:
+    """Make the check, if it is due; return the seconds until the next look."""
+    try:
+        if (checked := run_due()) is not None and checked.mismatches:
+            _log.error("replays decided otherwise", calls=checked.mismatches)
+    except Exception:
+        _log.exception("replays not checked")
+    finally:
+        connections.close_all()
+    return SECONDS
+
+
+_thread = repeating.Repeating("toolbelt-self-check", _run, SECONDS)
+start, stop = _thread.start, _thread.stop

@@ -39,6 +39,7 @@ from toolbelt.models.preferences import Preferences, SavedView
 from toolbelt.models.purges import Purge
 from toolbelt.models.revisions import AgentRevision, Revision
 from toolbelt.models.running_processes import RunningProcess
+from toolbelt.models.self_checks import SelfCheck
 from toolbelt.models.server_sign_ins import BegunSignIn, ServerSignIn
 from toolbelt.models.sub_apps import SubApp, SubAppAgent, SubAppTool
 from toolbelt.models.subscriptions import ResourceSubscription
@@ -83,6 +84,7 @@ __all__ = [
     "Revision",
     "RunningProcess",
     "SavedView",
+    "SelfCheck",
     "ServerSignIn",
     "SessionState",
     "SignInAttempt",

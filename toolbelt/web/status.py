@@ -53,6 +53,8 @@ class _Page(pieces.Page):
         if not getattr(request.user, "is_staff", False):
             raise PermissionDenied
         state = installation.status()
+        # Of the last night; without it, it is made and fetched after the page.
+        self.checked = self_checks.latest()
         lines = tuple(map(plugins.Line, plugin_overview.load_all(users=False)))
         # Failed plugins come first, because the list is long.
         by_state = sorted(lines, key=lambda plugin: plugin.state.shape == "active")

@@ -20,6 +20,10 @@ from toolbelt.runtime import plugins
 
 # Django's own checks about what TOOLBELT_INSECURE_HTTP turns off; toolbelt.W001 says the same in one sentence.
 _CONSEQUENCES_OF_PLAIN_HTTP = frozenset({"security.W004", "security.W008", "security.W012", "security.W016"})
+# Findings without which the configuration, and its past, is examined.
+_WITHOUT_CONFIGURATION = frozenset(
+    {"database-missing", "database-unreachable", "migrations-pending", "configuration"}
+)
 # Explains the system checks.
 _CHECKS = locations.document("reference/errors.md")
 
@@ -49,6 +53,8 @@ class Command(terminal.Command):
             self.stdout.write_json(json.dumps(_document(all_findings), indent=2) + "\n")
         else:
             self._print(all_findings, problems)
+            if not any(finding.code in _WITHOUT_CONFIGURATION for finding in all_findings):
+                self.stdout.write(configuration.replays())
         if problems:
             sys.exit(1)
 

@@ -48,6 +48,12 @@ class Command(terminal.ComparingCommand):
             help=f"the calls of the last N days (default: {proofs.DAYS})",
         )
         parser.add_argument(
+            "--basis",
+            choices=proofs.BASES,
+            default="now",
+            help="decide the calls as everything is configured now, or was then (default: now)",
+        )
+        parser.add_argument(
             "--only",
             metavar="SECTIONS",
             default="",
@@ -104,14 +110,15 @@ def _prove(file: str | None, options: dict[str, Any]) -> proofs.Proof:
     if [file, options["undo"], options["draft"]].count(None) != 2:
         raise CommandError("Name one of these: a belt, --undo CHANGE, or --draft DRAFT.")
     write, days = writing.by(getpass.getuser(), via="import"), options["days"]
+    basis: proofs.Basis = options["basis"]
     try:
         if options["draft"] is not None:
-            return drafts.prove(write, options["draft"], days=days)
+            return drafts.prove(write, options["draft"], days=days, basis=basis)
         if file is None:
-            return proofs.of_undo(write, options["undo"], days=days)
+            return proofs.of_undo(write, options["undo"], days=days, basis=basis)
         only = [name.strip() for name in options["only"].split(",") if name.strip()]
         belt = files.read_belt(file)
-        return proofs.of_belt(write, belt, only=only, prune=options["prune"], days=days)
+        return proofs.of_belt(write, belt, only=only, prune=options["prune"], days=days, basis=basis)
     except errors.Invalid as error:
         raise files.invalid(error.problems) if file is not None else CommandError(str(error)) from error
     except errors.ToolbeltError as error:
@@ -125,11 +132,21 @@ def _lines(proof: proofs.Proof) -> Iterator[str]:
         yield f"  {tool}: record {', '.join(names)} from now on."
     if not proof.rows:
         return
+    yield proofs.MEANINGS[proof.basis]
     yield proofs.CAVEAT
     yield ""
     yield from columns.lines(
         [
-            ("agent", "tool", "today", "with the change", "calls", "ran", "sessions", "because"),
+            (
+                "agent",
+                "tool",
+                "today" if proof.basis == "now" else "then",
+                "with the change",
+                "calls",
+                "ran",
+                "sessions",
+                "because",
+            ),
             *(
                 (
                     row.agent,
