@@ -13,7 +13,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from toolbelt.control import drafts, proofs, self_checks, writing
-from toolbelt.core import errors
+from toolbelt.core import errors, grants
 from toolbelt.management import belt_markdown, columns, files, terminal
 
 # How many rows are printed without --json.
@@ -97,7 +97,8 @@ class Command(terminal.ComparingCommand):
             raise CommandError("--self-check proves no change: leave out the belt, --undo and --draft.")
         checked = self_checks.check(days=options["days"])
         if options["json"]:
-            self.stdout.write_json(json.dumps(dataclasses.asdict(checked), indent=2) + "\n")
+            document = {**dataclasses.asdict(checked), "at": grants.format_time(checked.at)}
+            self.stdout.write_json(json.dumps(document, indent=2) + "\n")
         else:
             self.stdout.write(checked.sentence)
             for call in checked.mismatches:
