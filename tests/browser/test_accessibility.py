@@ -147,6 +147,7 @@ NO_PAGES = {
     "undo",
     "keep_description",
     "label_tool",
+    "record_fields",
     "decide_instructions",
     "evict",
     "change_settings",

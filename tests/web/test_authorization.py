@@ -106,6 +106,7 @@ CHANGES = {
     "web:purge_tool",
     "web:keep_description",
     "web:label_tool",
+    "web:record_fields",
     "web:save_server",
     "web:check_servers",
     "web:save_servers",

@@ -191,3 +191,41 @@ def test_the_menu_of_a_switch_proves_each_setting_in_a_few_words(call_viewer: Cl
 
     brief = dashboard.text(prove(call_viewer, SWITCH, on="false", was="true", brief="yes"))
     assert "30 days: 2 refused" in brief
+
+
+def test_the_audit_log_says_what_undoing_a_change_would_have_done(
+    administrator: Client, call_viewer: Client
+) -> None:
+    dashboard.post(administrator, SWITCH, on="false", was="true", confirm="yes")
+    entry = audit.newest_id()
+
+    html = administrator.get("/audit/").content.decode()
+    assert f'form="undo-{entry}"' in html
+    page = prove(administrator, f"/audit/{entry}/undo/").context["page"]
+
+    assert (page.proof.count("runs"), page.proof.count("refused")) == (2, 0)
+    assert audit.newest_id() == entry
+
+
+def test_what_would_have_to_be_recorded_is_linked_to_the_page_where_it_is_chosen(
+    administrator: Client,
+) -> None:
+    # The simplest form that brings a rule with a condition.
+    text = json.dumps(
+        {
+            "gate_rules": [
+                {
+                    "key": "no",
+                    "effect": "deny",
+                    "tools": ["github__issue_read"],
+                    "when": {"title": {"const": "x"}},
+                }
+            ]
+        }
+    )
+    checked = dashboard.post(administrator, "/belt/check/", text=text).context["page"].checked.assessment
+    fields = {"text": text, "revision": str(checked.revision), "shown": checked.digest}
+
+    html = prove(administrator, "/belt/import/", **fields).content.decode()
+
+    assert "/tools/github__issue_read/?record=title#recorded" in html

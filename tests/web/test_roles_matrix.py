@@ -199,6 +199,7 @@ TABLE: Mapping[str, str] = {
     "decide_instructions": "operators",
     "keep_description": "operators",
     "label_tool": "operators",
+    "record_fields": "operators",
     "save_server": "administrators",
     "import_servers": "administrators",
     "check_servers": "administrators",

@@ -16,6 +16,7 @@ from tests.web import dashboard, servers
 from toolbelt import models
 from toolbelt.control.servers import upstream_servers
 from toolbelt.core.rules import reasons
+from toolbelt.store import snapshots
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -432,3 +433,22 @@ def test_a_tool_that_differs_between_processes_is_shown_as_agents_have_it(viewer
     html = viewer.get("/tools/files__read/").content.decode()
     assert "Read a file." in html
     assert "web-7" not in html
+
+
+def test_the_arguments_to_record_are_chosen_on_the_page_of_the_tool(
+    plugin_manager: Client, belt: None
+) -> None:
+    address = "/tools/github__merge/recorded/"
+
+    dashboard.post(plugin_manager, address, paths="number, title", was="")
+    stored = snapshots.catalog().tools["github__merge"]
+    assert stored.recorded_fields == ("number", "title")
+
+    page = plugin_manager.get("/tools/github__merge/", {"record": "title state"}).context["page"]
+    assert (page.recorded, page.record) == ("number title", "number title state")
+    # Of someone who saw the page before, and with the name of a secret.
+    dashboard.post(plugin_manager, address, paths="other", was="")
+    dashboard.post(plugin_manager, address, paths="password", was="number title")
+    assert snapshots.catalog().tools["github__merge"].recorded_fields == ("number", "title")
+    dashboard.post(plugin_manager, address, paths="", was="number title")
+    assert snapshots.catalog().tools["github__merge"].recorded_fields == ()

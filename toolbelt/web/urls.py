@@ -142,6 +142,7 @@ urlpatterns = [
     path("tools/<name:tool>/", tool.page, name="tool"),
     path("tools/<name:tool>/block/", tool.block, name="block_tool"),
     path("tools/<name:tool>/purge/", tool.purge, name="purge_tool"),
+    path("tools/<name:tool>/recorded/", tool.record, name="record_fields"),
     path("tools/<name:tool>/description/", tool.keep, name="keep_description"),
     path("tools/<name:tool>/labels/", tool.label, name="label_tool"),
     path("loadouts/", loadouts.listing, name="loadouts"),

@@ -34,6 +34,7 @@ class OneTool(filters.FindAgents):
     """The agents that the page of a tool shows, with and without the tool."""
 
     others_offset = fields.Offset()
+    record = fields.NameList()
 
 
 class Kept(kit.Change):
@@ -47,6 +48,13 @@ class Labels(kit.Change):
     """The labels that a tool brings: the requested ones, and those that the page showed."""
 
     brings = fields.NameList()
+    was = fields.NameList()
+
+
+class Recorded(kit.Change):
+    """The arguments that records of calls keep: those requested, and those that the page showed."""
+
+    paths = fields.NameList()
     was = fields.NameList()
 
 
@@ -98,6 +106,19 @@ def label(request: http.Request, tool: str) -> HttpResponse:
     return responses.respond_changed(request, change, f"Calls of {titles.label('tool', tool)} {done}")
 
 
+@require_POST
+@permission_required(rights.permission("change", "tool"), raise_exception=True)
+def record(request: http.Request, tool: str) -> HttpResponse:
+    """Choose the arguments that records of the tool's calls keep from now on."""
+    responses.declare(request, reverse("web:tool", args=[tool]))
+    values = Recorded(request.POST).checked()
+    changes, seen = ({"recorded_fields": values[name] or None} for name in ("paths", "was"))
+    change = entries.change(responses.write(request, values), "tool", tool, changes, was=seen)
+    return responses.respond_changed(
+        request, change, f"Arguments to record of {titles.label('tool', tool)} are saved"
+    )
+
+
 class _Page(pieces.Page):
     """One tool."""
 
@@ -132,6 +153,9 @@ class _Page(pieces.Page):
         self.description = texts.text(tool.description) if tool.description.strip() else None
         self.arguments = tuple(listed[: arguments.MAX_COUNT])
         self.has_more_arguments = len(listed) > arguments.MAX_COUNT
+        self.recorded = " ".join(tool.recorded_fields)
+        # What a proof would need is filled in by its link.
+        self.record = " ".join(dict.fromkeys([*tool.recorded_fields, *criteria["record"]]))
         self.brings = sorted(stored.brings.get(tool.key, ()))
         self.hints = ", ".join(_hints(tool))
         self.schema = _document(tool.input_schema)
