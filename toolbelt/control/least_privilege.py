@@ -43,7 +43,7 @@ EXCEPTIONS: Mapping[Exception_, str] = {
 STEPS: Mapping[least_privilege.StepKind, str] = {
     "load": "Loaded on request instead of always",
     "clear": "Cleared",
-    "loadout": "Its own loadout, with only",
+    "loadout": "Its own loadout, with",
     "off": "Turned off",
 }
 
