@@ -18,10 +18,12 @@ from joserfc import jwk
 
 from tests import identity_provider
 from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, Provider
+from tests.web.second_factors import give_password, set_up
 from toolbelt import models
 from toolbelt.control import writing
-from toolbelt.control.people import roles, users
+from toolbelt.control.people import password_links, roles, second_factors, users
 from toolbelt.core import errors
+from toolbelt.web.login import second_factor
 
 pytestmark = pytest.mark.django_db
 
@@ -261,6 +263,45 @@ def test_a_verified_address_joins_the_account_that_has_it(provider: Provider, cl
     log_in(client)
     assert auth.User.objects.get().username == "adams"
     assert roles.of_user("adams") == ("viewer",)
+
+
+def test_an_account_that_is_joined_has_no_other_way_in(provider: Provider, client: Client) -> None:
+    users.create(SETUP, "adams", PASSWORD, ["administrator"], "eve@example.com")
+    password_links.make(SETUP, "adams")
+    there, waiting = Client(), Client()
+    give_password(there, "adams", password=PASSWORD)
+    assert is_logged_in(there)
+    set_up(auth.User.objects.get())
+    give_password(waiting, "adams", password=PASSWORD)
+    provider.person["email_verified"] = True
+    log_in(client)
+    assert (is_logged_in(client), is_logged_in(there)) == (True, False)
+    assert not auth.User.objects.get().has_usable_password()
+    between: Any = waiting.get("/login/").wsgi_request
+    assert second_factor.pending(between) is None
+    assert not second_factors.are_asked(auth.User.objects.get().pk)
+    assert not models.PasswordLink.objects.exists()
+    assert not models.Login.objects.exclude(session_key=client.session.session_key).exists()
+    assert {"user.unlink", "user.factor_reset", "user.password_remove"} <= {entry[0] for entry in entries()}
+
+
+def test_a_password_that_is_set_later_goes_with_the_next_login(provider: Provider, client: Client) -> None:
+    log_in(client)
+    users.set_password(SETUP, "eve", PASSWORD)
+    there = Client()
+    give_password(there, "eve", password=PASSWORD)
+    assert is_logged_in(there)
+    del provider.person["groups"]
+    assert "has a role" in refused(log_in(client))
+    assert not is_logged_in(there)
+    assert not auth.User.objects.get().has_usable_password()
+
+
+def test_a_superuser_keeps_the_password(provider: Provider, client: Client) -> None:
+    log_in(client)
+    users.set_password(SETUP, "eve", PASSWORD)
+    auth.User.objects.update(is_superuser=True)
+    refused(log_in(client))
     assert auth.User.objects.get().check_password(PASSWORD)
 
 

@@ -202,6 +202,7 @@ _ALTERNATIVES = {
     "user.logout": "the user can log in again",
     "user.recovery_codes": "make new codes again",
     "user.password": "set another password: {command} user password",
+    "user.password_remove": "the user logs in with the provider",
     "user.activate": "deactivate the user",
     "user.deactivate": "activate the user",
     "session.evict": "the agent can load its tools again",

@@ -3,6 +3,7 @@
 An account is found by the identity at the provider, never by a name. An identity that is new joins the account with its
 e-mail address if the provider has verified the address, or gets an account of its own if its groups give a role. What
 the provider says is an observation: a role that a group gives goes when the group does, also the last administrator's.
+An account that the provider logs in has no other way in: with a password, its person could stay away from the provider.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from django.contrib import auth
 
 from toolbelt import conf
 from toolbelt.control import writing
-from toolbelt.control.people import provider, roles, users
+from toolbelt.control.people import password_links, provider, roles, second_factors, users
 from toolbelt.core import errors
 
 # By which name the identities of the one provider are stored: each has its issuer in its ``uid``.
@@ -57,6 +58,7 @@ def admit(identity: Identity) -> Any:
         if user.is_superuser:
             # They may have become one after the provider's identity was joined.
             raise errors.Refused(f"{user.get_username()} is a superuser, who logs in with a password.")
+        _close_other_ways(write, user)
         if provider.gives_roles():
             roles.renew(write, user.get_username(), identity.roles)
     if provider.gives_roles() and not identity.roles:
@@ -77,6 +79,14 @@ def _user_of(write: writing.Write, identity: Identity) -> Any:
     provider.identities().create(user=user, provider=PROVIDER, uid=identity.uid)
     writing.record(write, "user", user.get_username(), action="user.link", before=None, after=None)
     return user
+
+
+def _close_other_ways(write: writing.Write, user: Any) -> None:
+    """Remove the password of a user, the link to choose one, and the second factors, and end what they logged in."""
+    name = user.get_username()
+    password_links.withdraw(write, name)
+    second_factors.reset(write, name)
+    users.remove_password(write, user)
 
 
 def _created(write: writing.Write, identity: Identity) -> Any:

@@ -104,6 +104,17 @@ def set_password(write: writing.Write, name: str, password: str) -> None:
         logins.end_all(write, user)
 
 
+def remove_password(write: writing.Write, user: Any) -> None:
+    """Let a user no longer log in with a password, which ends all their logins, if they have one."""
+    with writing.begin():
+        if user.has_usable_password():
+            user.set_unusable_password()
+            user.save(update_fields=["password"])
+            name = user.get_username()
+            writing.record(write, "user", name, action="user.password_remove", before=None, after=None)
+            logins.end_all(write, user)
+
+
 def own_password_changed(write: writing.Write, user: Any, session: str | None) -> None:
     """Record that a user has changed their own password, and log them out on all browsers but that of a session."""
     with writing.begin():
