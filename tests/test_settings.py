@@ -97,6 +97,15 @@ def test_an_invalid_production_setting_is_reported_in_one_line(subtests) -> None
             assert "hunter" not in report
 
 
+def test_redis_holds_no_login() -> None:
+    code = "from toolbelt import settings as s; print(s.CACHES['default']['BACKEND'], s.SESSION_ENGINE)"
+    run = python("-c", code, REDIS_URL="redis://127.0.0.1", **GOOD)
+    assert run.stdout.split() == [
+        "django_redis.cache.RedisCache",
+        "django.contrib.sessions.backends.db",
+    ], run.stderr
+
+
 def test_redis_without_its_client_names_the_package_to_install() -> None:
     without = (
         "import importlib.util as u; f = u.find_spec; u.find_spec = lambda n: None if 'redis' in n else f(n)"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent import futures
 from typing import Any
 
 import pytest
+from django import db
 from django.contrib.auth import models as auth
 from django.contrib.sessions.models import Session
 from django.test import Client
@@ -14,7 +16,7 @@ from tests.web import dashboard
 from tests.web.second_factors import PASSWORD, give_password, is_logged_in, set_up
 from toolbelt import models
 from toolbelt.control import writing
-from toolbelt.control.people import roles, users
+from toolbelt.control.people import logins, roles, users
 from toolbelt.web.login import browsers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -92,6 +94,23 @@ def test_a_login_that_is_ended_asks_to_log_in_again_at_its_next_request(olive: a
     here.post("/account/logins/end/")
     assert [is_logged_in(each) for each in (here, third)] == [True, False]
     assert len(listed(here)) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_at_the_same_moment_does_not_bring_an_ended_login_back(olive: auth.User) -> None:
+    here = log_in()
+
+    def ask() -> bool:
+        try:
+            return is_logged_in(here)
+        finally:
+            db.connections.close_all()
+
+    with futures.ThreadPoolExecutor(1) as pool, writing.begin():
+        assert logins.end_all(writing.by("olive", via="screen"), olive) == 1
+        # It is not committed yet.
+        assert pool.submit(ask).result()
+    assert not is_logged_in(here)
 
 
 def test_another_persons_login_is_not_ended(olive: auth.User) -> None:

@@ -244,13 +244,14 @@ if redis_url := env.str("REDIS_URL", default=""):
             f"REDIS_URL needs the client of Redis: run `pip install '{locations.DISTRIBUTION}[redis]'`."
         )
     CACHES = {"default": {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": redis_url}}
-    SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
 else:
     CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
 # Login
 
 LOGIN_URL = "/login/"
+# Only in the database: a copy in a cache could outlive a login that was ended.
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SESSION_COOKIE_AGE = 14 * 86_400  # seconds since the login
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"

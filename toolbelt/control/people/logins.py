@@ -7,12 +7,10 @@ minutes at most.
 from __future__ import annotations
 
 import datetime as dt
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.contrib.sessions.models import Session
 
 from toolbelt import models
@@ -91,10 +89,7 @@ def _end(write: writing.Write, user: Any, rows: Any) -> int:
     """Delete the sessions, and the rows with those that have ended already."""
     keys = [row.session_key for row in rows]
     living = _living(keys)
-    store = importlib.import_module(settings.SESSION_ENGINE).SessionStore()
-    for key in keys:
-        # Also from a cache that holds sessions.
-        store.delete(key)
+    Session.objects.filter(session_key__in=keys).delete()
     models.Login.objects.filter(session_key__in=keys).delete()
     if living:
         writing.record(
