@@ -17,14 +17,17 @@ from toolbelt.store import entries
 # What Toolbelt itself is called in the audit log.
 _OWN = ("system", "toolbelt")
 _LOOK_ALIKE = str.maketrans(
-    "АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορυϳıɑɡ",
-    "ABESIJKMHOPCTYXaesijopcyxhdqwABEZHIKMNOPTYXaikvopujiag",
+    "АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝӀӏҮүѴѵԌԍΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορυϳıɑɡ",
+    "ABESIJKMHOPCTYXaesijopcyxhdqwllYyVvGgABEZHIKMNOPTYXaikvopujiag",
 )
 
 
-def fold(name: str) -> str:
-    """Return the form in which names are compared."""
-    return unicodedata.normalize("NFKC", name).translate(_LOOK_ALIKE).casefold()
+def forms(name: str) -> frozenset[str]:
+    """Return the forms of a name: two names are alike if they have one in common."""
+    common = unicodedata.normalize("NFKC", name)
+    # Some letters are like Latin ones only as capitals, and some only as small letters.
+    latin = common.translate(_LOOK_ALIKE).casefold().translate(_LOOK_ALIKE)
+    return frozenset({common.casefold(), latin})
 
 
 def normal(name: str) -> str:
@@ -36,10 +39,10 @@ def check_is_new(name: str) -> None:
     """Raise errors.Invalid if the name is like that of a user or a server, or like Toolbelt's own."""
     model: Any = auth.get_user_model()
     taken = model._default_manager.values_list(model.USERNAME_FIELD, flat=True)
-    folded = fold(name)
-    if folded in map(fold, taken):
+    new = forms(name)
+    if any(new & forms(other) for other in taken):
         message = "A user has this name, or one that looks like it."
-    elif folded in map(fold, (*_OWN, *entries.names("plugin"))):
+    elif any(new & forms(other) for other in (*_OWN, *entries.names("plugin"))):
         message = "Toolbelt or a server has this name, or one that looks like it."
     else:
         return
