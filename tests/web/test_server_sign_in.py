@@ -12,6 +12,7 @@ import httpx
 import pytest
 from cryptography.fernet import Fernet
 from django.contrib.auth import get_user_model
+from django.contrib.auth import models as auth
 from django.test import Client
 
 from tests import fast_fixtures, signed_in
@@ -228,6 +229,39 @@ def test_a_client_is_not_confirmed_by_who_signs_in_for_themselves(
     assert "not confirmed" in notice(browser, refused)
     signed_in.sign_in(plugin_manager)
     assert "Signed in" in notice(browser, signed_in.sign_in(browser, begin="/account/servers/{}/sign-in/"))
+
+
+@pytest.mark.parametrize("address", [signed_in.BEGIN, "/account/servers/{}/sign-in/"])
+def test_a_client_that_is_given_meanwhile_is_not_confirmed(
+    plugin_manager: Client, belt: None, server: oauth_server.Running, address: str
+) -> None:
+    signed_in.add(server, sign_in="person")
+    manager = get_user_model().objects.get()
+    manager.user_permissions.add(auth.Permission.objects.get(codename="add_clientconnection"))
+    back = signed_in.consent(signed_in.begin(plugin_manager, address=address))
+    given = {"url": server.url, "sign_in": "person", "client_id": "ours"}
+    upstream_servers.replace_connection(signed_in.SHELL, "notes", given)
+    said = notice(plugin_manager, plugin_manager.get("/signed-in/", back))
+    assert "client id of notes was changed meanwhile" in said
+    settings = connections.read(snapshots.catalog().plugins["notes"].upstream)
+    assert settings is not None
+    assert settings.issuer == ""
+    assert stored() is None
+
+
+def test_who_signs_in_for_themselves_confirms_nothing_that_was_given_meanwhile(
+    plugin_manager: Client, belt: None, server: oauth_server.Running
+) -> None:
+    ours = our_client(server)
+    given = {"url": server.url, "sign_in": "person", **ours}
+    signed_in.add(server, **given, issuer=server.issuer)
+    browser = fast_fixtures.logged_in(get_user_model().objects.create_superuser("eve"))
+    back = signed_in.consent(signed_in.begin(browser, address="/account/servers/{}/sign-in/"))
+    upstream_servers.replace_connection(signed_in.SHELL, "notes", given)
+    browser.get("/signed-in/", back)
+    settings = connections.read(snapshots.catalog().plugins["notes"].upstream)
+    assert settings is not None
+    assert settings.issuer == ""
 
 
 def test_an_authorization_server_that_was_changed_meanwhile_stores_nothing(

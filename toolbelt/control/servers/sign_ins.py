@@ -165,7 +165,7 @@ def finish(write: writing.Write, person: Person, back: CameBack) -> Finished:
         begun, back.code, back.iss, may_be_private=conf.ALLOW_PRIVATE_HTTP
     )
     with writing.begin():
-        _check_unchanged(found, begun.client.issuer)
+        _check_unchanged(found, begun.client)
         if not found.is_own and not person.user.has_perm(CHANGE):
             raise errors.Refused(f"You may no longer sign in at {found.plugin} for others.")
         before = _store(write, found, grant, person.user.pk if found.is_own else None)
@@ -251,19 +251,21 @@ def _connection(name: str) -> connections.Connection:
     return settings
 
 
-def _check_unchanged(found: server_sign_ins.Begun, issuer: str) -> None:
+def _check_unchanged(found: server_sign_ins.Begun, client: Any) -> None:
     """Raise Refused if the server is another one by now, which must not get the tokens of the one before, or an
-    operator wants another authorization server.
+    operator wants another authorization server or another client.
     """
     from toolbelt.plugins.upstream import authorization
 
     settings = _connection(found.plugin)
     if settings.url != found.url:
         raise errors.Refused(f"The address of {found.plugin} was changed meanwhile: begin the sign-in again.")
-    if settings.issuer and not authorization.is_same_issuer(settings.issuer, issuer):
+    if settings.issuer and not authorization.is_same_issuer(settings.issuer, client.issuer):
         raise errors.Refused(
             f"The authorization server of {found.plugin} was changed meanwhile: begin again."
         )
+    if settings.client_id and settings.client_id != client.information.client_id:
+        raise errors.Refused(f"The client id of {found.plugin} was changed meanwhile: begin again.")
     if found.is_own and settings.sign_in != "person":
         raise errors.Refused(_NOT_OWN.format(found.plugin))
 
@@ -277,7 +279,7 @@ def _store(
     write = write.in_batch()
     stored = belts.entry("plugin", approvals.find(found.plugin))["upstream"]
     changes = {} if stored.get("sign_in") else {"sign_in": "shared"}
-    if stored.get("client_id") and not stored.get("issuer"):
+    if person is None and stored.get("client_id") and not stored.get("issuer"):
         # Who signed in saw where they were sent. From now on, no other gets what the operator registered.
         changes["issuer"] = grant.client.issuer
     if changes:
