@@ -295,6 +295,20 @@ def test_signing_in_again_with_the_same_client_does_not_end_what_the_person_allo
     assert len(server.state.refresh) == 2
 
 
+def test_a_client_of_the_same_name_at_another_authorization_server_is_another_one(
+    plugin_manager: Client, belt: None, server: oauth_server.Running
+) -> None:
+    ours = our_client(server)
+    signed_in.add(server, **ours)
+    signed_in.sign_in(plugin_manager)
+    with oauth_server.running() as other:
+        other.state.clients.update(server.state.clients)
+        moved = {"url": other.url, "sign_in": "shared", **ours, "issuer": other.issuer}
+        upstream_servers.replace_connection(signed_in.SHELL, "notes", moved)
+        signed_in.sign_in(plugin_manager)
+        assert (len(server.state.refresh), len(other.state.refresh)) == (0, 1)
+
+
 def test_signing_in_again_succeeds_although_the_grant_before_cannot_be_ended(
     plugin_manager: Client, belt: None, server: oauth_server.Running, settings: Any
 ) -> None:

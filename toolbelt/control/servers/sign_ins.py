@@ -172,7 +172,7 @@ def finish(write: writing.Write, person: Person, back: CameBack) -> Finished:
     if before is not None:
         databases.release()
         # With the same client, some servers would end everything that the person has allowed it, the new sign-in too.
-        _revoke(before, unless_of=grant.client.information.client_id)
+        _revoke(before, unless_of=grant.client)
     return Finished(plugin=found.plugin, is_own=found.is_own)
 
 
@@ -306,8 +306,8 @@ def _store(
     return before
 
 
-def _revoke(found: server_sign_ins.SignIn, *, unless_of: str | None = None) -> None:
-    """Tell the authorization server that a sign-in has ended, unless it is of this client."""
+def _revoke(found: server_sign_ins.SignIn, *, unless_of: Any = None) -> None:
+    """Tell the authorization server that a sign-in has ended, unless it is of this client there."""
     from toolbelt.plugins.upstream import authorization
 
     try:
@@ -315,7 +315,12 @@ def _revoke(found: server_sign_ins.SignIn, *, unless_of: str | None = None) -> N
     except errors.Refused:
         # No key decrypts it: its authorization server cannot be told.
         return
-    if unless_of is None or grant.client.information.client_id != unless_of:
+    is_same = (
+        unless_of is not None
+        and grant.client.information.client_id == unless_of.information.client_id
+        and authorization.is_same_issuer(grant.client.issuer, unless_of.issuer)
+    )
+    if not is_same:
         async_to_sync(authorization.revoke)(grant, may_be_private=conf.ALLOW_PRIVATE_HTTP)
 
 
