@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -203,6 +204,22 @@ def test_another_persons_factor_is_not_found(confirmed: Client, act: str) -> Non
     assert second_factors.of_user(sam.pk).app == app
 
 
+def text64(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def hostile(client_data: bytes = b"{}", cbor: bytes = b"\0") -> str:
+    """Return what a device could send, with this client data, and with this CBOR as extensions and attestation."""
+    sent = {
+        "clientDataJSON": text64(client_data),
+        "authenticatorData": text64(bytes(32) + b"\x85" + bytes(4) + cbor),
+        "attestationObject": text64(cbor),
+        "signature": "AAAA",
+        "userHandle": "MQ",
+    }
+    return json.dumps({"id": "AAAA", "rawId": "AAAA", "type": "public-key", "response": sent})
+
+
 HOSTILE = (
     "",
     "x",
@@ -234,6 +251,12 @@ HOSTILE = (
             },
         }
     ),
+    hostile(client_data=b"[" * 100_000),
+    hostile(client_data=b'{"type": "webauthn.get", "challenge": "AAAA", "origin": "https://["}'),
+    hostile(cbor=b"\x81" * 3000 + b"\0"),
+    hostile(cbor=b"\xa1" * 3000),
+    hostile(cbor=b"\x5b\x7f" + b"\xff" * 7),
+    hostile(cbor=b"\xf9\0\0"),
 )
 
 

@@ -38,8 +38,17 @@ SECONDS = 300
 CONFIRMED_SECONDS = 600
 WRONG = "The code is incorrect, or was used already. Enter the newest one."
 WRONG_PASSKEY = "This passkey is not known here. Use another one, or log in with your password."
-# What the library raises for JSON that no browser sends.
-_HOSTILE = (LookupError, TypeError, AttributeError, ValueError, struct.error)
+# What the library raises for JSON and CBOR that no browser sends.
+_HOSTILE = (
+    LookupError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    AssertionError,
+    NotImplementedError,
+    RecursionError,
+    struct.error,
+)
 _PENDING, _CONFIRMED = "toolbelt.password_given", "toolbelt.confirmed"
 _DEMANDED = "toolbelt.second_factor_demanded"
 # What a login may open that must set up a second factor.
