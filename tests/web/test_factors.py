@@ -208,7 +208,10 @@ def text64(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-def hostile(client_data: bytes = b"{}", cbor: bytes = b"\0") -> str:
+CLIENT_DATA = b'{"type": "webauthn.get", "challenge": "AAAA", "origin": "https://testserver"}'
+
+
+def hostile(client_data: bytes = CLIENT_DATA, cbor: bytes = b"\0") -> str:
     """Return what a device could send, with this client data, and with this CBOR as extensions and attestation."""
     sent = {
         "clientDataJSON": text64(client_data),

@@ -257,13 +257,13 @@ def test_rotating_keys_encrypts_secrets_again_also_those_from_before_the_first_k
     assert give_code(client, codes[0]).status_code == 302
 
 
-def test_a_login_asks_with_one_more_query_for_people_without_a_second_factor(
+def test_a_login_asks_with_two_more_queries_for_people_without_a_second_factor(
     client: Client, olive: auth.User
 ) -> None:
     cache.clear()
     without = dashboard.count_queries(lambda: give_password(client))
     assert is_logged_in(client)
-    assert without <= 24
+    assert without <= 25
 
 
 @pytest.mark.django_db(transaction=True)
@@ -285,6 +285,41 @@ def test_of_many_logins_at_the_same_time_a_code_is_one_of_one(olive: auth.User) 
     with futures.ThreadPoolExecutor(len(browsers)) as pool:
         statuses = sorted(pool.map(log_in, browsers))
     assert statuses == [200, 200, 200, 302]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_login_at_the_moment_in_which_a_factor_is_added_does_not_last(
+    client: Client, olive: auth.User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_password(client)
+    page = client.get("/account/app/").context["page"]
+    sent = {"setup": page.form["setup"].value(), "code": code(page.form.secret(olive))}
+    asked, begun, thief = second_factors.are_asked, threading.Event(), Client()
+
+    def add() -> int:
+        begun.wait()
+        try:
+            return int(client.post("/account/app/", sent).status_code)
+        finally:
+            db.connections.close_all()
+
+    with futures.ThreadPoolExecutor(1) as pool:
+        added = pool.submit(add)
+
+        def slowly(user: int) -> bool:
+            is_asked = asked(user)
+            monkeypatch.setattr(second_factors, "are_asked", asked)
+            begun.set()
+            # It waits for this login to be decided.
+            futures.wait([added], timeout=1)
+            return is_asked
+
+        monkeypatch.setattr(second_factors, "are_asked", slowly)
+        give_password(thief)
+        assert added.result() == 200
+    assert second_factors.are_asked(olive.pk)
+    assert not is_logged_in(thief)
+    assert is_logged_in(client)
 
 
 def test_an_audit_entry_names_the_factor_and_never_its_secret(olive: auth.User) -> None:

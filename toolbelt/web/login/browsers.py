@@ -55,14 +55,17 @@ class Middleware(MiddlewareMixin):
         if key != session.session_key or time.time() - at >= EVERY:
             # A database that is busy must not make a page fail.
             with contextlib.suppress(db.OperationalError):
-                logins.note(
-                    user.pk,
-                    session.session_key,
-                    request.headers.get("User-Agent", ""),
-                    request.META.get("REMOTE_ADDR") or "",
-                )
-                session[_NOTED] = [session.session_key, time.time()]
+                note(request)
         return response
+
+
+def note(request: http.Request) -> None:
+    """Note that the person of a request uses their login now."""
+    user: Any = request.user
+    key = str(request.session.session_key)
+    browser, address = request.headers.get("User-Agent", ""), request.META.get("REMOTE_ADDR") or ""
+    logins.note(user.pk, key, browser, address)
+    request.session[_NOTED] = [key, time.time()]
 
 
 def name(browser: str) -> str:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 from toolbelt import conf
 from toolbelt.control.people import second_factors
 from toolbelt.web.kit import http, kept_forms, notices, responses
-from toolbelt.web.login import refusals, second_factor
+from toolbelt.web.login import browsers, refusals, second_factor
 
 
 class Login(forms.AuthenticationForm):
@@ -43,11 +43,14 @@ class LoginView(auth.LoginView):
     def form_valid(self, form: Any) -> HttpResponse:
         """Log in, or ask for the second factor of a person who has one."""
         user = form.get_user()
-        if not second_factors.are_asked(user.pk):
-            response = self.log_in(form)
-            if second_factors.is_required(user):
-                second_factor.demand(self.request)
-            return response
+        # Who adds a factor at the same moment either makes this login ask for it, or finds this login and ends it.
+        with second_factors.one_at_a_time(user):
+            if not second_factors.are_asked(user.pk):
+                response = self.log_in(form)
+                browsers.note(self.request)
+                if second_factors.is_required(user):
+                    second_factor.demand(self.request)
+                return response
         second_factor.wait(self.request, user)
         return _ask_second_factor(self.request)
 
