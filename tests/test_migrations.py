@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.apps import apps
+from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.db import connection
 from django.db import models as orm
@@ -23,7 +24,7 @@ from toolbelt import models
 from toolbelt.core import catalog, connections, tool_versions, variables
 from toolbelt.runtime import surfaces
 from toolbelt.store import catalog as store
-from toolbelt.store import revisions, triggers
+from toolbelt.store import clock, revisions, triggers
 
 # Migrates to the migration of this number, and returns the models as they are there.
 At = Callable[[str], Any]
@@ -120,6 +121,7 @@ def test_each_migration_converts_what_was_stored(
         migration_0031_names_who_issued_a_token_from_the_audit_log(at)
         migration_0032_numbers_the_hashes_of_approvals(at)
         migration_0039_keeps_the_meaning_of_command_lines(at)
+        migration_0071_ends_logins_without_a_row(at)
         call_command("migrate", verbosity=0)
         stored = store.load().tools
         assert [
@@ -308,3 +310,15 @@ def migration_0032_numbers_the_hashes_of_approvals(at: At) -> None:
 
     tools = at("0032").get_model("toolbelt", "Tool").objects
     assert tools.filter(approved__startswith="2:sha256:").count() == 500
+
+
+def migration_0071_ends_logins_without_a_row(at: At) -> None:
+    call_command("migrate", "sessions", verbosity=0)
+    earlier = at("0069")
+    for key in ("noted", "idle"):
+        Session.objects.create(session_key=key, session_data="", expire_date=clock.now())
+    ada = earlier.get_model("auth", "User").objects.create(username="ada")
+    now = {"since": clock.now(), "last_used": clock.now()}
+    earlier.get_model("toolbelt", "Login").objects.create(user=ada, session_key="noted", **now)
+    at("0071")
+    assert [*Session.objects.values_list("session_key", flat=True)] == ["noted"]
