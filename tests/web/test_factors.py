@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from typing import Any
 
 import pytest
+from allauth.mfa import models as mfa
+from cryptography.hazmat.primitives.asymmetric import ec
 from django.contrib.auth import models as auth
 from django.core.cache import cache
 from django.test import Client
+from fido2 import cbor
 
 from tests import fast_fixtures
 from tests.web import dashboard
@@ -273,6 +277,52 @@ def test_what_no_browser_sends_is_no_passkey(
     response = client.post("/login/passkey/", {"credential": sent})
     assert response.status_code == 403
     assert not is_logged_in(client)
+    assert not second_factors.are_asked(olive.pk)
+
+
+def registration(browser: Client, **more: Any) -> dict[str, Any]:
+    """Return what a device answers that makes a passkey as the page asks it to, with more fields."""
+    asked = json.loads(browser.get("/account/passkeys/").context["page"].asked)["publicKey"]
+    numbers = ec.generate_private_key(ec.SECP256R1()).public_key().public_numbers()
+    key = {
+        1: 2,
+        3: -7,
+        -1: 1,
+        -2: numbers.x.to_bytes(32, "big"),
+        -3: numbers.y.to_bytes(32, "big"),
+    }
+    said = {"type": "webauthn.create", "challenge": asked["challenge"], "origin": "https://testserver"}
+    made = hashlib.sha256(b"testserver").digest() + b"\x45" + bytes(20) + b"\0\x03key" + cbor.encode(key)
+    response = {
+        "clientDataJSON": text64(json.dumps(said).encode()),
+        "attestationObject": text64(cbor.encode({"fmt": "none", "attStmt": {}, "authData": made})),
+    }
+    name = text64(b"key")
+    return {"id": name, "rawId": name, "type": "public-key", "response": response, **more}
+
+
+def test_of_a_passkey_only_what_is_read_later_is_stored(confirmed: Client) -> None:
+    sent = registration(
+        confirmed,
+        more="\0",
+        clientExtensionResults={"credProps": {"rk": True, "more": "\0"}, "more": "\0"},
+    )
+    expected = {**sent, "clientExtensionResults": {"credProps": {"rk": True}}}
+    del expected["more"]
+    sent["response"] = {**sent["response"], "more": "\0"}
+    answer = confirmed.post("/account/passkeys/", {"credential": json.dumps(sent), "name": "Laptop"})
+    assert answer.status_code == 200
+    assert mfa.Authenticator.objects.get(type="webauthn").data == {
+        "name": "Laptop",
+        "credential": expected,
+    }
+
+
+def test_a_passkey_with_a_nul_is_refused(confirmed: Client, olive: auth.User) -> None:
+    sent = registration(confirmed)
+    sent["response"]["clientDataJSON"] += "\0"
+    answer = confirmed.post("/account/passkeys/", {"credential": json.dumps(sent)})
+    assert answer.status_code in (303, 422)
     assert not second_factors.are_asked(olive.pk)
 
 

@@ -117,13 +117,17 @@ def add_app(write: writing.Write, user: Any, secret: str, code: str) -> list[str
 def add_passkey(
     write: writing.Write, user: Any, name: str, credential: Mapping[str, Any]
 ) -> tuple[str, list[str]]:
-    """Add a passkey whose registration was checked; return its name, and new recovery codes if the user has none."""
+    """Add a passkey whose registration was checked; return its name, and new recovery codes if the user has none.
+
+    Raise Invalid for text that no device makes, or Refused for too many passkeys.
+    """
+    stored = _plain(credential)
     with _changing(user):
         count = _rows(user.pk).filter(type=PASSKEY).count()
         if count >= MAX_PASSKEYS:
             raise errors.Refused(f"You have {MAX_PASSKEYS} passkeys already: remove one first.")
         name = name.strip()[:MAX_NAME] or f"Passkey {count + 1}"
-        _model()(user=user, type=PASSKEY, data={"name": name, "credential": credential}).save()
+        _model()(user=user, type=PASSKEY, data={"name": name, "credential": stored}).save()
         return name, _added(write, user, name)
 
 
@@ -250,6 +254,27 @@ def _changing(user: Any) -> Iterator[None]:
 def _added(write: writing.Write, user: Any, name: str) -> list[str]:
     _record(write, user, "user.factor_add", before=None, after=name)
     return [] if _rows(user.pk).filter(type=CODES).exists() else _new_codes(user)
+
+
+def _plain(credential: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is read of a passkey later, without what a browser may have sent besides. Raise Invalid."""
+    response, extensions = credential["response"], credential.get("clientExtensionResults")
+    properties = extensions.get("credProps") if isinstance(extensions, Mapping) else None
+    texts = {
+        "id": credential["rawId"],
+        "clientDataJSON": response["clientDataJSON"],
+        "attestationObject": response["attestationObject"],
+    }
+    if any("\0" in text for text in texts.values()):
+        raise errors.Invalid([errors.Problem(path="credential", message="A passkey contains no NUL.")])
+    is_alone = isinstance(properties, Mapping) and properties.get("rk") is True
+    return {
+        "id": texts["id"],
+        "rawId": texts.pop("id"),
+        "type": "public-key",
+        "response": texts,
+        "clientExtensionResults": {"credProps": {"rk": is_alone}},
+    }
 
 
 def _new_codes(user: Any) -> list[str]:
