@@ -41,6 +41,14 @@ def give_code(browser: Client, text: str, **fields: Any) -> Any:
     return browser.post("/login/second-factor/", {"code": text, **fields})
 
 
+def confirmed(browser: Client) -> Client:
+    """Return the browser, whose person has just shown who they are."""
+    session = browser.session
+    session["toolbelt.confirmed"] = time.time()
+    session.save()
+    return browser
+
+
 def is_logged_in(browser: Client) -> bool:
     """Return whether the browser may open a page."""
     return browser.get("/account/").status_code == 200

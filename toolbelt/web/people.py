@@ -14,7 +14,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from toolbelt import conf
-from toolbelt.control.people import logins, password_links, roles, second_factors, users
+from toolbelt.control.people import password_links, roles, second_factors, users
 from toolbelt.core import errors
 from toolbelt.web.kit import fields, http, notices, pieces, responses, words
 from toolbelt.web.kit import forms as kit
@@ -116,7 +116,7 @@ def set_active(request: http.Request, person: str) -> HttpResponse:
     """Deactivate a person, after a confirmation, or activate them again."""
     form = Activity(request.POST)
     responses.declare(request, reverse("web:people"), refusal="Not deactivated")
-    _check_manageable(request, person)
+    _check_weaker(request, person)
     data = form.checked()
     active = data["active"] == "yes"
     if not active and not data["confirm"]:
@@ -185,12 +185,12 @@ def end_logins(request: http.Request, person: str) -> HttpResponse:
     """Log a person out on all browsers, after a confirmation."""
     form = kit.Change(request.POST)
     responses.declare(request, reverse("web:people"), refusal="Not logged out")
-    _check_manageable(request, person)
+    _check_weaker(request, person)
     data = form.checked()
     if not data["confirm"]:
         reasons = ("They can log in again. Their tokens and their clients that signed in stay.",)
         return responses.ask(request, f"Log {person} out on all browsers?", "Log out", reasons)
-    count = logins.end_all(responses.write(request, data), users.row_of(person))
+    count = users.log_out(responses.write(request, data), person)
     text = f"{person} is logged out on {words.counted(count, 'browser')}."
     return responses.respond(request, notices.Notice(text=text))
 
@@ -201,9 +201,8 @@ def _check_manageable(request: http.Request, person: str) -> None:
 
 
 def _check_weaker(request: http.Request, person: str) -> None:
-    """Raise PermissionDenied for a person with a permission that the user has not: they could log in as them."""
-    _check_manageable(request, person)
-    if not users.row_of(person).get_all_permissions() <= request.user.get_all_permissions():
+    """Raise PermissionDenied for a person who may do more than the user, who could act as them."""
+    if not roles.may_act_for(request.user, users.row_of(person)):
         raise PermissionDenied
 
 
@@ -237,8 +236,10 @@ class _Page(pieces.Page):
     def __init__(self, request: http.Request, form: NewPerson, status: int = 200) -> None:
         self.people = users.listed()
         links, protected = password_links.waiting(), second_factors.names_with_one()
+        weaker = roles.names_within(request.user)
         self.lines = [
-            _Line(person, links.get(person.name), person.name in protected) for person in self.people
+            _Line(person, links.get(person.name), person.name in protected, person.name in weaker)
+            for person in self.people
         ]
         self.form = form
         self.roles = [(role, _MEANINGS[role]) for role in roles.ROLES]
@@ -247,11 +248,18 @@ class _Page(pieces.Page):
 
 
 class _Line(pieces.View):
-    """A person, with the link that they can use, and whether their login asks for a second factor."""
+    """A person, with the link that they can use, whether their login asks for a second factor, and whether the reader
+    may act for them.
+    """
 
     def __init__(
-        self, person: users.Person, link: password_links.Link | None, has_second_factor: bool
+        self,
+        person: users.Person,
+        link: password_links.Link | None,
+        has_second_factor: bool,
+        is_weaker: bool,
     ) -> None:
         self.person = person
         self.link = link
         self.has_second_factor = has_second_factor
+        self.is_weaker = is_weaker

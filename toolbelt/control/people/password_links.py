@@ -48,10 +48,11 @@ def invite(write: writing.Write, name: str, new_roles: Iterable[str], email: str
 def make(write: writing.Write, name: str) -> Link:
     """Make a link with which a user chooses a new password. The old one stays valid until then.
 
-    Raise errors.NotFound, or Refused for a user who could not log in with a password.
+    Raise errors.NotFound, or Refused for a user who could not log in with a password, or may do more than the writer.
     """
     with writing.begin():
         user = users.row_of(name)
+        users.refuse_beyond(write, user)
         if why := _refusal(user):
             raise errors.Refused(why)
         return _made(write, user)

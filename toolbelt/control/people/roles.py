@@ -26,7 +26,7 @@ from django.contrib import auth
 from django.contrib.auth import models as logins
 from django.db.models import Q, signals
 
-from toolbelt import conf
+from toolbelt import conf, models
 from toolbelt.control import writing
 from toolbelt.control.people import provider, rights
 from toolbelt.core import errors
@@ -57,6 +57,14 @@ _OF_OPERATORS = (
     rights.permission("delete", "session"),
     *_OF_APPROVERS,
     rights.USE,
+)
+# What an operator of single agents may do with these, as permissions for every agent.
+_OF_AGENTS = (
+    rights.FLIP,
+    rights.DECIDE,
+    rights.USE,
+    rights.permission("change", "session"),
+    rights.permission("delete", "session"),
 )
 
 
@@ -224,6 +232,18 @@ def assignable(user: rights.User) -> tuple[Role, ...]:
     return tuple(role for role in ROLES if all(map(user.has_perm, permissions[role])))
 
 
+def may_act_for(maker: Any, person: Any) -> bool:
+    """Return whether a user may do to a person what leads into or out of their account: a password link, a reset of the
+    second factor, a deactivation. So the person may do no more than the maker, also when they are active again.
+    """
+    return bool(_people_within(maker).filter(pk=person.pk).exists())
+
+
+def names_within(maker: Any) -> frozenset[str]:
+    """Return the names of the people for whom a user may act."""
+    return frozenset(_people_within(maker).values_list(auth.get_user_model().USERNAME_FIELD, flat=True))
+
+
 def of_user(user: str) -> tuple[str, ...]:
     """Return the roles of a user; raise errors.NotFound."""
     return _roles(_find(user))
@@ -297,6 +317,32 @@ def allowed_users(agent: str) -> AllowedUsers:
 def agents_of(user: int) -> Sequence[str]:
     """Return the agents that a user (by primary key) operates one by one."""
     return sorted(operators.of_user(user))
+
+
+def _people_within(maker: Any) -> Any:
+    """Return the users who may do no more than this active one, whether they are active or not.
+
+    Everyone for a superuser. For others, those without a permission, a group or an agent that the maker has not. Groups
+    say who approves calls; the roles that the maker may assign count as theirs, and so does every agent if they may do
+    all that its operators may.
+    """
+    people = auth.get_user_model()._default_manager
+    if not maker.is_active:
+        return people.none()
+    if maker.is_superuser:
+        return people.all()
+    held = logins.Permission.objects.filter(Q(user=maker) | Q(group__user=maker)).values("pk")
+    permissions = logins.Permission.objects.exclude(pk__in=held)
+    groups = logins.Group.objects.exclude(Q(user=maker) | Q(name__in=assignable(maker)))
+    beyond = (
+        Q(is_superuser=True) | Q(user_permissions__in=permissions) | Q(groups__permissions__in=permissions)
+    )
+    beyond |= Q(groups__in=groups)
+    if not all(map(maker.has_perm, _OF_AGENTS)):
+        agents = models.AgentOperator.objects.filter(user=maker).values("agent")
+        others = models.AgentOperator.objects.exclude(agent__in=agents)
+        beyond |= Q(pk__in=others.values("user"))
+    return people.exclude(pk__in=people.filter(beyond).values("pk"))
 
 
 def _roles(user: Any) -> tuple[str, ...]:

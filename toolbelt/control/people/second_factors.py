@@ -175,9 +175,13 @@ def renew_codes(write: writing.Write, user: Any) -> list[str]:
 
 
 def reset(write: writing.Write, name: str) -> bool:
-    """Remove all second factors of a user, who has lost them; return whether there were any. Raise errors.NotFound."""
+    """Remove all second factors of a user, who has lost them; return whether there were any.
+
+    Raise errors.NotFound, or Refused for people who may do more than the writer.
+    """
     user = users.row_of(name)
     with _changing(user):
+        users.refuse_beyond(write, user)
         is_changed = bool(_rows(user.pk).delete()[0])
         if is_changed:
             _record(write, user, "user.factor_reset", before=None, after=None)

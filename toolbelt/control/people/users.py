@@ -125,12 +125,14 @@ def own_password_changed(write: writing.Write, user: Any, session: str | None) -
 def set_active(write: writing.Write, name: str, active: bool) -> bool:
     """Let a user log in again, or no longer; return whether that changes anything.
 
-    Their tokens are rejected for as long. Raise errors.NotFound, or Refused for oneself and the last administrator.
+    Their tokens are rejected for as long. Raise errors.NotFound, or Refused for oneself, the last administrator and
+    people who may do more than the writer.
     """
     if not active and name == write.actor.name and write.actor.via == "screen":
         raise errors.Refused("You cannot deactivate your own account: ask another administrator.")
     with writing.begin():
         row = row_of(name)
+        refuse_beyond(write, row)
         if row.is_active is active:
             return False
         row.is_active = active
@@ -142,6 +144,28 @@ def set_active(write: writing.Write, name: str, active: bool) -> bool:
             # Otherwise they would be logged in again with the activation.
             logins.end_all(write, row)
     return True
+
+
+def log_out(write: writing.Write, name: str) -> int:
+    """Log a user out everywhere; return on how many browsers they were.
+
+    Raise errors.NotFound, or Refused for people who may do more than the writer.
+    """
+    with writing.begin():
+        row = row_of(name)
+        refuse_beyond(write, row)
+        return logins.end_all(write, row)
+
+
+def refuse_beyond(write: writing.Write, user: Any) -> None:
+    """Raise Refused if a person on the dashboard acts for a user who may do more than they. Called within the write.
+
+    A command acts for everyone.
+    """
+    if write.actor.via == "screen" and not roles.may_act_for(row_of(write.actor.name), user):
+        raise errors.Refused(
+            f"{user.get_username()} may do more than you, or approves in a group that you are not in: ask a superuser."
+        )
 
 
 def _new(name: str, email: str) -> Any:

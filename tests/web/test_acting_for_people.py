@@ -1,0 +1,127 @@
+"""Tests of for whom an administrator may act: whose password, second factor and logins they may change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth import models as auth
+from django.test import Client
+
+from tests import fast_fixtures
+from tests.web.second_factors import PASSWORD, confirmed, set_up
+from toolbelt import models
+from toolbelt.control import writing
+from toolbelt.control.people import password_links, roles, second_factors, users
+from toolbelt.core import errors
+from toolbelt.store import operators
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
+
+SETUP = writing.by("setup", via="command")
+ACTS = ("password-link", "second-factor", "active", "logins/end")
+
+
+def act(browser: Client, name: str, what: str, active: str = "no") -> Any:
+    return browser.post(f"/people/{name}/{what}/", {"confirm": "yes", "active": active})
+
+
+def person(name: str, *permissions: str, role: roles.Role | None = None) -> auth.User:
+    user = auth.User.objects.create_user(name, password=PASSWORD)
+    user.user_permissions.add(*auth.Permission.objects.filter(codename__in=permissions))
+    if role:
+        roles.assign(SETUP, name, role)
+    return user
+
+
+@pytest.fixture
+def pam(db: None) -> Client:
+    """Return the browser of a person who may change people, and nothing else."""
+    auth.User.objects.create_superuser("root")
+    return confirmed(fast_fixtures.logged_in(person("pam", "view_user", "change_user")))
+
+
+@pytest.fixture
+def ana(db: None) -> Client:
+    """Return the browser of an administrator."""
+    auth.User.objects.create_superuser("root")
+    return confirmed(fast_fixtures.logged_in(person("ana", role="administrator")))
+
+
+@pytest.mark.parametrize("what", ACTS)
+@pytest.mark.parametrize("is_active", [True, False])
+def test_no_one_acts_for_who_has_another_permission_active_or_not(
+    pam: Client, what: str, is_active: bool
+) -> None:
+    person("ann", role="administrator")
+    auth.User.objects.filter(username="ann").update(is_active=is_active)
+    for active in ("yes", "no"):
+        assert act(pam, "ann", what, active).status_code == 403
+    assert auth.User.objects.get(username="ann").is_active is is_active
+
+
+def test_a_stronger_person_is_not_made_weaker_by_deactivating_them(pam: Client) -> None:
+    ann = person("ann", role="administrator")
+    set_up(ann)
+    act(pam, "ann", "active", "no")
+    act(pam, "ann", "second-factor")
+    act(pam, "ann", "active", "yes")
+    ann.refresh_from_db()
+    assert (ann.is_active, second_factors.are_asked(ann.pk)) == (True, True)
+
+
+@pytest.mark.parametrize("what", ACTS)
+def test_no_one_acts_for_a_member_of_a_group_that_they_are_not_in(ana: Client, what: str) -> None:
+    security = auth.Group.objects.create(name="security")
+    person("sec", role="approver").groups.add(security)
+    assert act(ana, "sec", what).status_code == 403
+    auth.User.objects.get(username="ana").groups.add(security)
+    assert act(ana, "sec", what).status_code != 403
+
+
+@pytest.mark.parametrize("what", ACTS)
+def test_no_one_acts_for_an_operator_of_an_agent_that_they_do_not_operate(pam: Client, what: str) -> None:
+    person("olga")
+    operators.put("ada", ["olga"])
+    operators.put("bob", ["pam"])
+    assert act(pam, "olga", what).status_code == 403
+    operators.put("ada", ["olga", "pam"])
+    assert act(pam, "olga", what).status_code != 403
+
+
+@pytest.mark.parametrize("what", ACTS)
+def test_an_administrator_acts_for_every_role_and_for_operators_of_agents(ana: Client, what: str) -> None:
+    for role in roles.ROLES:
+        person(f"a-{role}", role=role)
+        operators.put("ada", [f"a-{role}"])
+        assert act(ana, f"a-{role}", what).status_code != 403
+
+
+def test_the_page_offers_no_act_for_people_who_may_do_more(pam: Client) -> None:
+    person("ann", role="administrator")
+    person("eve")
+    lines = pam.get("/people/").context["page"].lines
+    assert {line.person.name: line.is_weaker for line in lines} == {
+        "ann": False,
+        "eve": True,
+        "pam": True,
+        "root": False,
+    }
+    page = pam.get("/people/").content.decode()
+    assert "/people/eve/active/" in page
+    assert "/people/ann/active/" not in page
+
+
+def test_the_comparison_counts_when_it_is_written(pam: Client) -> None:
+    person("ann", role="administrator")
+    write = writing.by("pam", via="screen")
+    for attempt in (
+        lambda: password_links.make(write, "ann"),
+        lambda: second_factors.reset(write, "ann"),
+        lambda: users.set_active(write, "ann", False),
+        lambda: users.log_out(write, "ann"),
+    ):
+        with pytest.raises(errors.Refused, match="ask a superuser"):
+            attempt()
+    assert not models.PasswordLink.objects.exists()
+    assert auth.User.objects.get(username="ann").is_active
