@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 import urllib.parse
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from tests.web import dashboard
 from tests.web.second_factors import PASSWORD, is_logged_in, set_up
 from toolbelt import models
 from toolbelt.control import writing
-from toolbelt.control.people import password_links, roles
+from toolbelt.control.people import password_links, roles, users
 from toolbelt.store import clock
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -185,6 +186,93 @@ def test_an_administrator_makes_no_link_for_someone_who_may_do_more(administrato
     max_.user_permissions.add(auth.Permission.objects.get(codename="delete_session"))
     assert make(administrator, "max").status_code == 403
     assert not models.PasswordLink.objects.exists()
+
+
+def own_password(olive: auth.User) -> None:
+    browser = Client()
+    browser.post("/login/", {"username": "olive", "password": PASSWORD})
+    new = "the horse that olive chose"
+    sent = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
+    assert browser.post("/account/password/", sent).status_code == 303
+
+
+def password_by_command(olive: auth.User) -> None:
+    users.set_password(SETUP, "olive", "the horse of a command")
+
+
+def deactivation(olive: auth.User) -> None:
+    users.set_active(SETUP, "olive", False)
+    users.set_active(SETUP, "olive", True)
+
+
+def promotion(olive: auth.User) -> None:
+    auth.User.objects.filter(pk=olive.pk).update(is_superuser=True)
+
+
+def another_group(olive: auth.User) -> None:
+    olive.groups.add(auth.Group.objects.create(name="security"))
+
+
+def deactivation_of_the_maker(olive: auth.User) -> None:
+    users.set_active(SETUP, "ana", False)
+
+
+def demotion_of_the_maker(olive: auth.User) -> None:
+    roles.remove(SETUP, "ana", "administrator")
+    # What olive may do, the maker may still.
+    auth.User.objects.get(username="ana").user_permissions.add(*olive.user_permissions.all())
+
+
+def removal_of_the_maker(olive: auth.User) -> None:
+    auth.User.objects.get(username="ana").delete()
+
+
+CHANGES = (
+    own_password,
+    password_by_command,
+    deactivation,
+    promotion,
+    another_group,
+    deactivation_of_the_maker,
+    demotion_of_the_maker,
+    removal_of_the_maker,
+)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_link_ends_with_what_it_was_made_for(
+    administrator: Client, olive: auth.User, change: Callable[[auth.User], None]
+) -> None:
+    address = path(make(administrator))
+    change(olive)
+    assert Client().get(address).status_code == 404
+    assert choose(address).status_code == 404
+    assert not logs_in("olive", NEW)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_link_is_checked_again_when_it_is_used(
+    administrator: Client,
+    olive: auth.User,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[auth.User], None],
+) -> None:
+    address, hashing = path(make(administrator)), users.with_password
+
+    def slowly(user: Any, password: str) -> Any:
+        change(olive)
+        return hashing(user, password)
+
+    monkeypatch.setattr(users, "with_password", slowly)
+    assert choose(address).status_code == 404
+    assert not logs_in("olive", NEW)
+
+
+def test_an_invitation_ends_if_the_person_is_made_a_superuser(administrator: Client) -> None:
+    address = invite(administrator)
+    auth.User.objects.filter(username="eve").update(is_superuser=True, is_staff=True)
+    assert choose(address).status_code == 404
+    assert not logs_in("eve", NEW)
 
 
 def test_making_a_link_is_confirmed(administrator: Client, olive: auth.User) -> None:

@@ -1,6 +1,7 @@
 """Links with which people choose a password: invitations of new users, and for those who have forgotten theirs.
 
-A link counts once and for a while, and a new one replaces it. Only a digest of its secret is stored.
+A link counts once and for a while, and a new one replaces it, as does a password that is set otherwise. It counts only
+while the one who made it might make it. Only a digest of its secret is stored.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib import auth
+
 from toolbelt import conf, models
 from toolbelt.control import writing
 from toolbelt.control.people import logins, provider, roles, users
@@ -20,7 +23,10 @@ from toolbelt.store import clock
 
 INVITATION = dt.timedelta(days=7)
 RESET = dt.timedelta(days=1)
-GONE = "This link is no longer valid: it was used or replaced, or has expired. Ask an administrator for another one."
+GONE = (
+    "This link is no longer valid: it was used, replaced or withdrawn, or has expired. Ask an administrator for another"
+    " one."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +99,9 @@ def use(text: str, password: str) -> str:
     name: str = user.get_username()
     write = writing.by(name, via="screen", reason=f"With a link that {row.made_by} made")
     with writing.begin():
-        # Of two who use it at the same time, one has deleted it; and it must not have been replaced meanwhile.
-        if not models.PasswordLink.objects.filter(pk=row.pk, digest=row.digest).delete()[0]:
+        # Of two who use it at the same time, one has deleted it; and it must not have been replaced meanwhile, nor may
+        # its user or its maker have changed.
+        if _usable(text) is None or not models.PasswordLink.objects.filter(digest=row.digest).delete()[0]:
             raise errors.Refused(GONE)
         user.save(update_fields=["password"])
         writing.record(write, "user", name, action="user.password", before=None, after=None)
@@ -132,7 +139,14 @@ def _usable(text: str) -> Any:
         .select_related("user")
         .first()
     )
-    return row if row is not None and not _refusal(row.user) else None
+    return row if row is not None and not _refusal(row.user) and _may_still_make(row) else None
+
+
+def _may_still_make(row: models.PasswordLink) -> bool:
+    """Return whether the maker of a link might make it now."""
+    model = auth.get_user_model()
+    maker: Any = model._default_manager.filter(**{model.USERNAME_FIELD: row.made_by}, is_active=True).first()
+    return maker is not None and maker.has_perm("auth.change_user") and roles.may_act_for(maker, row.user)
 
 
 def _refusal(user: Any) -> str:

@@ -102,6 +102,7 @@ def set_password(write: writing.Write, name: str, password: str) -> None:
         user.save(update_fields=["password"])
         writing.record(write, "user", name, action="user.password", before=None, after=None)
         logins.end_all(write, user)
+        _forget_link(user)
 
 
 def remove_password(write: writing.Write, user: Any) -> None:
@@ -120,6 +121,7 @@ def own_password_changed(write: writing.Write, user: Any, session: str | None) -
     with writing.begin():
         writing.record(write, "user", user.get_username(), action="user.password", before=None, after=None)
         logins.end_others(write, user, session)
+        _forget_link(user)
 
 
 def set_active(write: writing.Write, name: str, active: bool) -> bool:
@@ -143,6 +145,7 @@ def set_active(write: writing.Write, name: str, active: bool) -> bool:
         if not active:
             # Otherwise they would be logged in again with the activation.
             logins.end_all(write, row)
+            _forget_link(row)
     return True
 
 
@@ -198,6 +201,11 @@ def _set_password(user: Any, password: str) -> None:
     except ValidationError as error:
         raise _invalid("password", error.messages) from error
     user.set_password(password)
+
+
+def _forget_link(user: Any) -> None:
+    """Make a user's password link invalid: what it was given for is over."""
+    models.PasswordLink.objects.filter(user=user).delete()
 
 
 def row_of(name: str) -> Any:
