@@ -19,6 +19,7 @@ from toolbelt.store import operators
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 SETUP = writing.by("setup", via="command")
+NEW = "a quite different horse"
 ACTS = ("password-link", "second-factor", "active", "logins/end")
 
 
@@ -46,6 +47,63 @@ def ana(db: None) -> Client:
     """Return the browser of an administrator."""
     auth.User.objects.create_superuser("root")
     return confirmed(fast_fixtures.logged_in(person("ana", role="administrator")))
+
+
+@pytest.mark.parametrize("what", ["password-link", "second-factor"])
+def test_what_a_person_logs_in_with_is_changed_by_who_has_just_shown_who_they_are(
+    ana: Client, what: str
+) -> None:
+    eve = person("eve")
+    set_up(eve)
+    session = ana.session
+    session["toolbelt.confirmed"] -= 601
+    session.save()
+    for sent in ({}, {"confirm": "yes"}):
+        response = ana.post(f"/people/eve/{what}/", sent)
+        assert (response.status_code, response.headers["Location"]) == (
+            303,
+            "/account/confirm/?next=%2Fpeople%2F",
+        )
+    assert second_factors.are_asked(eve.pk)
+    assert not models.PasswordLink.objects.exists()
+    back = ana.post("/account/confirm/", {"password": PASSWORD, "next": "/people/"})
+    assert (back.status_code, back.headers["Location"]) == (303, "/people/")
+    act(ana, "eve", what)
+    done = {"password-link": "user.password_link", "second-factor": "user.factor_reset"}[what]
+    assert models.AuditEntry.objects.filter(action=done, actor="ana", subject_key="eve").exists()
+
+
+@pytest.mark.parametrize("what", ["password-link", "second-factor"])
+def test_ones_own_is_changed_on_account_alone(ana: Client, what: str) -> None:
+    user = auth.User.objects.get(username="ana")
+    set_up(user)
+    act(ana, "ana", what)
+    assert "on Account" in ana.get("/people/").context["page"].notice.text
+    assert second_factors.are_asked(user.pk)
+    assert not models.PasswordLink.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["{}", "0{}", "%20{}"])
+def test_the_admin_changes_no_ones_own_password(client: Client, key: str) -> None:
+    root = auth.User.objects.create_superuser("root", password=PASSWORD)
+    browser = confirmed(fast_fixtures.logged_in(root))
+    sent = {"password1": NEW, "password2": NEW, "usable_password": "true"}
+    response = browser.post(f"/admin/auth/user/{key.format(root.pk)}/password/", sent)
+    assert (response.status_code, response.headers["Location"]) == (302, "/account/")
+    root.refresh_from_db()
+    assert root.check_password(PASSWORD)
+
+
+def test_the_admin_changes_passwords_for_who_has_just_shown_who_they_are(client: Client) -> None:
+    browser = fast_fixtures.logged_in(auth.User.objects.create_superuser("root", password=PASSWORD))
+    eve = person("eve")
+    address = f"/admin/auth/user/{eve.pk}/password/"
+    sent = {"password1": NEW, "password2": NEW, "usable_password": "true"}
+    for response in (browser.get(address), browser.post(address, sent)):
+        assert response.headers["Location"].startswith("/account/confirm/?next=%2Fadmin%2F")
+    confirmed(browser).post(address, sent)
+    eve.refresh_from_db()
+    assert eve.check_password(NEW)
 
 
 @pytest.mark.parametrize("what", ACTS)

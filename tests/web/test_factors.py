@@ -18,6 +18,7 @@ from fido2 import cbor
 from tests import fast_fixtures
 from tests.web import dashboard
 from tests.web.second_factors import PASSWORD, code, give_code, give_password, is_logged_in, set_up
+from tests.web.second_factors import confirmed as just_confirmed
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.people import roles, second_factors
@@ -341,7 +342,7 @@ def test_an_administrator_resets_the_second_factor_of_a_person_who_lost_it(
     set_up(olive)
     ana = auth.User.objects.create_user("ana")
     roles.assign(writing.by("setup", via="command"), "ana", "administrator")
-    browser = fast_fixtures.logged_in(ana)
+    browser = just_confirmed(fast_fixtures.logged_in(ana))
     lines = browser.get("/people/").context["page"].lines
     assert {line.person.name for line in lines if line.has_second_factor} == {"olive"}
     asked = browser.post("/people/olive/second-factor/")
@@ -359,7 +360,7 @@ def test_only_a_superuser_resets_a_superusers_second_factor(olive: auth.User) ->
     set_up(olive)
     ana = auth.User.objects.create_user("ana")
     roles.assign(writing.by("setup", via="command"), "ana", "administrator")
-    browser = fast_fixtures.logged_in(ana)
+    browser = just_confirmed(fast_fixtures.logged_in(ana))
     assert browser.post("/people/olive/second-factor/", {"confirm": "yes"}).status_code == 403
     assert second_factors.are_asked(olive.pk)
 

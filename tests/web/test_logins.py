@@ -13,7 +13,7 @@ from django.test import Client
 
 from tests import fast_fixtures
 from tests.web import dashboard
-from tests.web.second_factors import PASSWORD, give_password, is_logged_in, set_up
+from tests.web.second_factors import PASSWORD, confirmed, give_password, is_logged_in, set_up
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.people import logins, roles, users
@@ -149,7 +149,7 @@ def test_changing_a_factor_ends_the_other_logins(olive: auth.User) -> None:
 def administrator() -> Client:
     ana = auth.User.objects.create_user("ana")
     roles.assign(writing.by("setup", via="command"), "ana", "administrator")
-    return fast_fixtures.logged_in(ana)
+    return confirmed(fast_fixtures.logged_in(ana))
 
 
 @pytest.mark.parametrize("act", ["logins/end", "second-factor"])

@@ -15,7 +15,7 @@ from django.test import Client
 
 from tests import fast_fixtures
 from tests.web import dashboard
-from tests.web.second_factors import PASSWORD, is_logged_in, set_up
+from tests.web.second_factors import PASSWORD, confirmed, is_logged_in, set_up
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.people import password_links, roles, users
@@ -29,11 +29,11 @@ SETUP = writing.by("setup", via="command")
 
 @pytest.fixture
 def administrator(db: None) -> Client:
-    """Return the browser of an administrator who is no superuser."""
+    """Return the browser of an administrator who is no superuser, and has just shown who they are."""
     auth.User.objects.create_superuser("root", password=PASSWORD)
     ana = auth.User.objects.create_user("ana")
     roles.assign(SETUP, "ana", "administrator")
-    return fast_fixtures.logged_in(ana)
+    return confirmed(fast_fixtures.logged_in(ana))
 
 
 def invite(browser: Client, **fields: Any) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import html
+import re
 import time
 import urllib.parse
 from collections.abc import Iterator
@@ -510,6 +512,28 @@ def test_only_superusers_log_in_with_a_password_if_so_set(
     assert answers == [200, 302]
     assert log_in(client).status_code == 302
     assert "Only superusers log in with a password" in Client().get("/login/").content.decode()
+
+
+def test_logging_in_with_the_provider_again_confirms_who_one_is(
+    provider: Provider, client: Client, belt: None
+) -> None:
+    provider.person["groups"] = ["tools-admin"]
+    auth.User.objects.create_user("olive", password=PASSWORD)
+    log_in(client)
+    make = "/people/olive/password-link/"
+    assert client.post(make).status_code == 200
+    session = client.session
+    session["toolbelt.confirmed"] -= 601
+    session.save()
+    response = client.post(make, {"confirm": "yes"})
+    assert (response.status_code, models.PasswordLink.objects.count()) == (303, 0)
+    page = client.get(response.headers["Location"]).content.decode()
+    assert 'name="password"' not in page
+    assert client.post("/account/confirm/", {"password": PASSWORD}).status_code == 403
+    [there] = re.findall(r'href="(/login/provider/[^"]*)"', page)
+    assert log_in(client, html.unescape(there)).headers["Location"] == "/people/"
+    client.post(make, {"confirm": "yes"})
+    assert models.PasswordLink.objects.count() == 1
 
 
 def test_the_login_page_leads_to_the_provider_and_back_to_the_page(

@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, auth
+from django.contrib.admin.utils import unquote
 from django.contrib.auth import admin as django_admin
 from django.contrib.auth import models
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
 if TYPE_CHECKING:
     _UserAdmin = django_admin.UserAdmin[models.User]
@@ -45,6 +47,17 @@ class OfSuperusers:
 
 class UserAdmin(OfSuperusers, _UserAdmin):
     """Users."""
+
+    def user_change_password(
+        self,
+        request: HttpRequest,
+        id: str,  # noqa: A002 (as Django calls it)
+        form_url: str = "",
+    ) -> HttpResponse:
+        """Set the password of another user. One's own is changed on Account, which asks for the current one."""
+        if self.get_object(request, unquote(id)) == request.user:
+            return redirect("web:account")
+        return super().user_change_password(request, id, form_url)
 
 
 class GroupAdmin(OfSuperusers, django_admin.GroupAdmin):

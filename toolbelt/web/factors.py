@@ -19,7 +19,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -133,9 +132,7 @@ def of_own_account(view: _View) -> _View:
     def guarded(request: http.Request, *args: Any, **values: Any) -> HttpResponse:
         _check_local(request)
         if not second_factor.is_confirmed(request):
-            page = request.get_full_path() if request.method == "GET" else _home()
-            address = f"{reverse('web:confirm_account')}?{urlencode({'next': page})}"
-            return responses.see_other(request, address)
+            return second_factor.ask_to_confirm(request, _home())
         return view(request, *args, **values)
 
     return cast("_View", never_cache(guarded))
@@ -145,10 +142,15 @@ def of_own_account(view: _View) -> _View:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 def confirm(request: http.Request) -> HttpResponse:
-    """Ask who is logged in, before a change of what they log in with."""
-    _check_local(request)
+    """Ask who is logged in, before a change of what they or others log in with.
+
+    Whom the provider logs in does so again: they have no password here.
+    """
     if request.method != "POST":
+        if not conf.SIGN_IN_ISSUER:
+            _check_local(request)
         return _show_confirmation(request, Confirmation(request), request.GET.get("next", ""))
+    _check_local(request)
     form = Confirmation(request, request.POST)
     if not form.is_valid():
         return _show_confirmation(request, form, request.POST.get("next", ""), 422)
@@ -298,6 +300,7 @@ class _ConfirmationPage(pieces.Page):
     def __init__(self, request: http.Request, form: Confirmation, page: str) -> None:
         self.form = form
         self.next = page
+        self.has_password = second_factor.may_use_password(request.user)
         self.factors = _own(request)
 
 

@@ -19,6 +19,7 @@ from toolbelt.core import errors
 from toolbelt.web.kit import fields, http, notices, pieces, responses, words
 from toolbelt.web.kit import forms as kit
 from toolbelt.web.login import password_links as link_pages
+from toolbelt.web.login import second_factor
 
 _ADD = ("auth.add_user", "auth.change_user")
 _MEANINGS = {
@@ -137,6 +138,9 @@ def reset_second_factor(request: http.Request, person: str) -> HttpResponse:
     form = kit.Change(request.POST)
     responses.declare(request, reverse("web:people"), refusal="Not reset")
     _check_weaker(request, person)
+    _check_other(request, person)
+    if not second_factor.is_confirmed(request):
+        return second_factor.ask_to_confirm(request, reverse("web:people"))
     data = form.checked()
     if not data["confirm"]:
         reasons = (
@@ -157,6 +161,9 @@ def make_link(request: http.Request, person: str) -> HttpResponse:
     form = kit.Change(request.POST)
     responses.declare(request, reverse("web:people"), refusal="No link made")
     _check_weaker(request, person)
+    _check_other(request, person)
+    if not second_factor.is_confirmed(request):
+        return second_factor.ask_to_confirm(request, reverse("web:people"))
     data = form.checked()
     if not data["confirm"]:
         reasons = (
@@ -204,6 +211,12 @@ def _check_weaker(request: http.Request, person: str) -> None:
     """Raise PermissionDenied for a person who may do more than the user, who could act as them."""
     if not roles.may_act_for(request.user, users.row_of(person)):
         raise PermissionDenied
+
+
+def _check_other(request: http.Request, person: str) -> None:
+    """Raise Refused for oneself: Account asks for more than a session."""
+    if person == request.user.get_username():
+        raise errors.Refused("Change your own on Account.")
 
 
 def _check_assignable(request: http.Request, names: Iterable[str]) -> None:

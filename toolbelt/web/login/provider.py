@@ -34,7 +34,7 @@ from toolbelt import conf
 from toolbelt.control.people import sign_in
 from toolbelt.core import errors
 from toolbelt.web.kit import http
-from toolbelt.web.login import refusals
+from toolbelt.web.login import refusals, second_factor
 
 BACKEND = "toolbelt.web.login.backends.ProviderBackend"
 # How long a login lasts, in seconds: the provider is asked again each day whether the person still has their groups.
@@ -156,6 +156,7 @@ class Adapter(adapter.DefaultSocialAccountAdapter):  # type: ignore[misc]
             _log.warning("login_refused", reason=str(error))
             raise exceptions.ImmediateHttpResponse(refusals.show(request, str(error), 403)) from error
         auth.login(request, user, backend=BACKEND)
+        second_factor.confirm(request)
         # A fixed time: each change of the session would start a number of seconds again.
         request.session.set_expiry(timezone.now() + dt.timedelta(seconds=SESSION_SECONDS))
         raise exceptions.ImmediateHttpResponse(redirect(_next(request, sociallogin.state.get("next"))))

@@ -25,6 +25,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.utils.crypto import constant_time_compare
 from django.utils.deprecation import MiddlewareMixin
+from django.utils.http import urlencode
 
 from toolbelt import conf
 from toolbelt.control.people import second_factors
@@ -51,6 +52,8 @@ _HOSTILE = (
 )
 _PENDING, _CONFIRMED = "toolbelt.password_given", "toolbelt.confirmed"
 _DEMANDED = "toolbelt.second_factor_demanded"
+# Where a superuser sets a password in the admin.
+_OF_ADMIN = "admin:auth_user_password_change"
 # What a login may open that must set up a second factor.
 _ALLOWED = frozenset(
     {
@@ -229,15 +232,22 @@ def demand(request: http.Request) -> None:
 
 
 class Middleware(MiddlewareMixin):
-    """Lead a login that must set up a second factor to where it does, from every other page."""
+    """Lead a login that must set up a second factor to where it does, from every other page.
+
+    Lead a superuser who changes a password in the admin to where they confirm who they are.
+    """
 
     async_capable = False
 
     def process_view(self, request: http.Request, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
         """Redirect, unless the person has set one up meanwhile or need no longer."""
-        if conf.REQUIRE_SECOND_FACTOR == "off" or not request.user.is_authenticated:
-            return None
         match = request.resolver_match
+        if not request.user.is_authenticated:
+            return None
+        if match is not None and match.view_name == _OF_ADMIN and not is_confirmed(request):
+            return ask_to_confirm(request, request.path)
+        if conf.REQUIRE_SECOND_FACTOR == "off":
+            return None
         if not request.session.get(_DEMANDED) or (match is not None and match.view_name in _ALLOWED):
             return None
         if second_factors.are_asked(request.user.pk) or not second_factors.is_required(request.user):
@@ -257,6 +267,14 @@ def confirm(request: http.Request) -> None:
 def is_confirmed(request: http.Request) -> bool:
     """Return whether the person has shown who they are lately."""
     return bool(time.time() - request.session.get(_CONFIRMED, 0) < CONFIRMED_SECONDS)
+
+
+def ask_to_confirm(request: http.Request, home: str) -> HttpResponse:
+    """Lead a person who has not to where they show who they are, and from there to the page that they asked for, or
+    ``home``.
+    """
+    page = request.get_full_path() if request.method == "GET" else home
+    return responses.see_other(request, f"{reverse('web:confirm_account')}?{urlencode({'next': page})}")
 
 
 def _local_backend() -> str:
