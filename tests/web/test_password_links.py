@@ -70,7 +70,7 @@ def test_an_invited_person_chooses_a_password_and_has_the_role(administrator: Cl
     assert roles.of_user("eve") == ("viewer",)
     page = Client().get(address)
     assert (page.status_code, page.context["page"].link.is_invitation) == (200, True)
-    assert page.headers["Referrer-Policy"] == "same-origin"
+    assert page.headers["Referrer-Policy"] == "strict-origin"
     assert "no-store" in page.headers["Cache-Control"]
     assert "Log in as eve" in dashboard.text(choose(address))
     assert logs_in("eve", NEW)
@@ -82,6 +82,20 @@ def test_an_invited_person_chooses_a_password_and_has_the_role(administrator: Cl
         ("user.password", "eve", "eve"),
     ]
     assert models.AuditEntry.objects.latest("id").reason == "With a link that ana made"
+
+
+def test_the_form_of_a_link_is_sent_as_browsers_send_it_without_the_address(
+    administrator: Client,
+) -> None:
+    address = invite(administrator)
+    browser = Client(enforce_csrf_checks=True)
+    page = browser.get(address, secure=True).content.decode()
+    found = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+    assert found is not None
+    link = urllib.parse.parse_qs(urllib.parse.urlsplit(address).query)["link"][0]
+    sent = {"link": link, "password": NEW, "again": NEW, "csrfmiddlewaretoken": found[1]}
+    headers = {"Origin": "https://testserver", "Referer": "https://testserver/"}
+    assert browser.post("/password/", sent, secure=True, headers=headers).status_code == 200
 
 
 def test_the_link_is_shown_once_and_stored_as_a_hash(administrator: Client) -> None:

@@ -114,7 +114,10 @@ def send(request: http.Request, link: password_links.Link) -> str:
 def _show(
     request: http.Request, link: password_links.Link, form: Password, status: int = 200
 ) -> HttpResponse:
-    return render(request, "password_link.html", {"page": _Page(link, form)}, status=status)
+    response = render(request, "password_link.html", {"page": _Page(link, form)}, status=status)
+    # What the page loads is asked for without the link, which a log of referrers would have. Its form needs the origin.
+    response.headers["Referrer-Policy"] = "strict-origin"
+    return response
 
 
 class _Page(pieces.Page):
