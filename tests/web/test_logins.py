@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from concurrent import futures
 from typing import Any
 
@@ -10,13 +11,14 @@ from django import db
 from django.contrib.auth import models as auth
 from django.contrib.sessions.models import Session
 from django.test import Client
+from django.utils import timezone
 
 from tests import fast_fixtures
 from tests.web import dashboard
 from tests.web.second_factors import PASSWORD, confirmed, give_password, is_logged_in, set_up
 from toolbelt import models
 from toolbelt.control import writing
-from toolbelt.control.people import logins, roles, users
+from toolbelt.control.people import logins, roles, unused_clients, users
 from toolbelt.web.login import browsers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -205,3 +207,18 @@ def test_requests_without_a_login_store_none(client: Client, settings: Any) -> N
     for page in ("/login/", "/", "/healthz", "/login/passkey/", "/api/v1/agents"):
         client.get(page)
     assert not models.Login.objects.exists()
+
+
+def test_logins_that_are_over_are_forgotten_a_day_later(olive: auth.User) -> None:
+    here, expired, ended = log_in(), log_in(CHROME), log_in(CHROME)
+    now = timezone.now()
+    Session.objects.filter(session_key=expired.session.session_key).update(
+        expire_date=now - dt.timedelta(minutes=1)
+    )
+    ended.post("/logout/")
+    assert (Session.objects.count(), models.Login.objects.count()) == (2, 3)
+    unused_clients.prune(now)
+    assert (Session.objects.count(), models.Login.objects.count()) == (1, 3)
+    unused_clients.prune(now + dt.timedelta(days=1, minutes=1))
+    assert models.Login.objects.get().session_key == here.session.session_key
+    assert is_logged_in(here)

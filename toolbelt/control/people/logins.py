@@ -19,6 +19,8 @@ from toolbelt.core import errors
 from toolbelt.store import clock
 
 MAX_BROWSER, MAX_ADDRESS = 300, 45
+# How long the row of a login stays that is over.
+FORGOTTEN = dt.timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,15 @@ def end_others(write: writing.Write, user: Any, session: str | None) -> int:
 def end_all(write: writing.Write, user: Any) -> int:
     """Log a user out everywhere; return on how many browsers they were."""
     return end_others(write, user, None)
+
+
+def prune(now: dt.datetime) -> None:
+    """Delete the sessions that have expired, and the rows of logins whose session is gone, a day after their last use:
+    a row may be stored a moment before its session.
+    """
+    importlib.import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+    gone = models.Login.objects.exclude(session_key__in=Session.objects.values("session_key"))
+    gone.filter(last_used__lt=now - FORGOTTEN).delete()
 
 
 def _end(write: writing.Write, user: Any, rows: Any) -> int:

@@ -1,6 +1,7 @@
 """Removal of MCP clients that have registered and that no one connects: anyone can register one.
 
-A server does it once an hour. What expired of the authorization server's codes and tokens goes as well.
+A server does it once an hour. What expired of the authorization server's codes and tokens, and of people's logins, goes
+as well.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from oauth2_provider import models as oauth
 
 from toolbelt import models
 from toolbelt.control import repeating
+from toolbelt.control.people import logins
 
 # How long a client may be without a connection.
 UNUSED = dt.timedelta(days=1)
@@ -32,6 +34,7 @@ def prune(now: dt.datetime) -> int:
     unused.delete()
     models.SignInAttempt.objects.filter(at__lt=now - UNUSED, application=None).delete()
     oauth.clear_expired()
+    logins.prune(now)
     return number
 
 
