@@ -164,6 +164,19 @@ def test_guesses_at_a_confirmation_are_limited(operator: Client, olive: auth.Use
         assert statuses == [422, 422, 429, 429]
 
 
+@pytest.mark.parametrize("field", ["password", "code"])
+def test_a_stolen_session_locks_no_one_out(
+    operator: Client, olive: auth.User, settings: Any, field: str
+) -> None:
+    settings.AXES_FAILURE_LIMIT = 3
+    _, codes = set_up(olive)
+    statuses = [operator.post("/account/confirm/", {field: "000000"}).status_code for _ in range(4)]
+    assert statuses == [422, 422, 429, 429]
+    owner = Client()
+    give_password(owner)
+    assert give_code(owner, codes[0]).status_code == 302
+
+
 def test_new_recovery_codes_replace_the_old_ones(confirmed: Client, olive: auth.User) -> None:
     _, old = set_up(olive)
     response = confirmed.post("/account/recovery-codes/")

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from django import forms
-from django.contrib import auth
 from django.contrib.auth import models as auth_models
 from django.core import signing
 from django.core.exceptions import PermissionDenied
@@ -38,7 +37,7 @@ _View = Callable[..., HttpResponse]
 
 
 class Confirmation(kit.Fields):
-    """Who is logged in, by the password, a code or a passkey. Guesses are limited like those of a login."""
+    """Who is logged in, by the password, a code or a passkey. Guesses are limited like those of a login, and apart."""
 
     password = forms.CharField(
         required=False,
@@ -68,16 +67,11 @@ class Confirmation(kit.Fields):
             if not passkey.is_valid() or passkey.get_user() != self._request.user:
                 self.add_error(None, second_factor.WRONG_PASSKEY)
         elif data["code"]:
-            if why := second_factor.problem(self._request, self._request.user, data["code"]):
+            if why := second_factor.problem(self._request, self._request.user, data["code"], confirms=True):
                 self.add_error("code", why)
-        elif not self._is_password_right(data["password"]):
+        elif not second_factor.is_own_password(self._request, data["password"]):
             self.add_error("password", "The password is incorrect.")
         return data
-
-    def _is_password_right(self, password: str) -> bool:
-        name = self._request.user.get_username()
-        user = auth.authenticate(self._request, username=name, password=password)
-        return user is not None and user.pk == self._request.user.pk
 
 
 class App(kit.Fields):

@@ -27,8 +27,8 @@ MAX_WAIT = 5.0
 # The most failed logins of an address, for all user names together, in the cool-off time of Axes.
 MAX_FAILURES_OF_ADDRESS = 50
 
-# Ends in a space, which forms strip: a name that someone enters is never one of these.
-_SECOND_FACTOR = " (second factor) "
+# Both end in a space, which forms strip: a name that someone enters is never one of these.
+_SECOND_FACTOR, _CONFIRMATION = " (second factor) ", " (confirmation) "
 _turns = threading.BoundedSemaphore(MAX_CONCURRENT)
 
 
@@ -67,13 +67,9 @@ class AxesHandler(database.AxesDatabaseHandler):  # type: ignore[misc]
         """Return whether this login is rejected without a check."""
         if super().is_locked(request, credentials):
             return True
+        if is_locked_everywhere(request, (credentials or {}).get("username", "")):
+            return True
         since = attempts.get_cool_off_threshold(request)
-        name = (credentials or {}).get("username", "")
-        if name.endswith(_SECOND_FACTOR):
-            # Who guesses a code has the password, and may have many addresses.
-            of_name = models.AccessAttempt.objects.filter(username=name, attempt_time__gte=since)
-            if _failures(of_name) >= settings.AXES_FAILURE_LIMIT:
-                return True
         of_address = models.AccessAttempt.objects.filter(
             ip_address=request.axes_ip_address, attempt_time__gte=since
         )
@@ -81,8 +77,28 @@ class AxesHandler(database.AxesDatabaseHandler):  # type: ignore[misc]
 
 
 def of_second_factor(name: str) -> str:
-    """Return the name under which a user's failed second factors are counted."""
+    """Return the name under which the failed second factors of a user, or of their confirmations, are counted."""
     return f"{name}{_SECOND_FACTOR}"
+
+
+def of_confirmation(name: str) -> str:
+    """Return the name under which a user's failed confirmations are counted.
+
+    It is not that of logins: who has a stolen session must not lock its owner out.
+    """
+    return f"{name}{_CONFIRMATION}"
+
+
+def is_locked_everywhere(request: Any, counted: str) -> bool:
+    """Return whether no code is accepted from any address, for a name of :func:`of_second_factor`.
+
+    Who guesses a code has the password or a session, and may have many addresses.
+    """
+    if not counted.endswith(_SECOND_FACTOR):
+        return False
+    since = attempts.get_cool_off_threshold(request)
+    of_name = models.AccessAttempt.objects.filter(username=counted, attempt_time__gte=since)
+    return _failures(of_name) >= settings.AXES_FAILURE_LIMIT
 
 
 def _failures(counted: Any) -> int:

@@ -190,12 +190,13 @@ def pending(request: http.Request) -> Any:
     return user
 
 
-def problem(request: http.Request, user: Any, code: str) -> str:
+def problem(request: http.Request, user: Any, code: str, *, confirms: bool = False) -> str:
     """Return why a code is not accepted, and count it if it is wrong; empty if it is right.
 
-    After too many, Axes replaces the response.
+    Those of a confirmation are counted apart. After too many, Axes replaces the response.
     """
-    counted = {"username": passwords.of_second_factor(user.get_username())}
+    name = user.get_username()
+    counted = {"username": passwords.of_second_factor(passwords.of_confirmation(name) if confirms else name)}
     try:
         with second_factors.one_at_a_time(user):
             if proxy.AxesProxyHandler.is_locked(request, counted):
@@ -208,6 +209,22 @@ def problem(request: http.Request, user: Any, code: str) -> str:
     except errors.Refused as error:
         return str(error)
     return WRONG
+
+
+def is_own_password(request: http.Request, password: str) -> bool:
+    """Return whether this is the password of who is logged in, and count it with their confirmations if it is wrong.
+
+    After too many, Axes replaces the response.
+    """
+    counted = {"username": passwords.of_confirmation(request.user.get_username())}
+    if proxy.AxesProxyHandler.is_locked(request, counted):
+        request.axes_locked_out = True  # type: ignore[attr-defined]
+        return False
+    if request.user.check_password(password):
+        proxy.AxesProxyHandler.reset_attempts(**counted)
+        return True
+    signals.user_login_failed.send(sender=__name__, credentials=counted, request=request)
+    return False
 
 
 def may_use_password(user: Any) -> bool:
