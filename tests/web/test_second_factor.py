@@ -13,6 +13,7 @@ from django.contrib.auth import models as auth
 from django.core.cache import cache
 from django.test import Client
 
+from tests import fast_fixtures
 from tests.web import dashboard
 from tests.web.second_factors import PASSWORD, code, give_code, give_password, is_logged_in, set_up
 from toolbelt import models
@@ -144,6 +145,32 @@ def test_wrong_codes_lock_the_second_factor_from_every_address(
     give_password(client)
     assert give_code(client, code(secret)).status_code == 429
     assert not is_logged_in(client)
+
+
+def test_a_second_factor_that_is_locked_is_in_the_audit_log_once(
+    client: Client, olive: auth.User, settings: Any
+) -> None:
+    settings.AXES_FAILURE_LIMIT = 3
+    set_up(olive)
+    give_password(client)
+    locked = models.AuditEntry.objects.filter(action="user.factor_lock")
+    for _ in range(2):
+        give_code(client, "000000")
+    assert not locked.exists()
+    for _ in range(3):
+        give_code(client, "000000")
+    entry = locked.get()
+    assert (entry.actor, entry.actor_kind, entry.subject_key, entry.after) == (
+        "toolbelt",
+        "clock",
+        "olive",
+        "logins",
+    )
+    assert "000000" not in str(locked.values())
+    stolen = fast_fixtures.logged_in(olive)
+    for _ in range(5):
+        stolen.post("/account/confirm/", {"code": "000000"})
+    assert [each.after for each in locked.order_by("id")] == ["logins", "confirmations"]
 
 
 def test_the_right_code_forgets_the_wrong_ones(client: Client, olive: auth.User, settings: Any) -> None:

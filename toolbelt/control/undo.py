@@ -196,6 +196,7 @@ _ALTERNATIVES = {
     "user.factor_rename": "rename it again",
     "user.factor_remove": "add the factor again",
     "user.factor_reset": "the user can set up a second factor again",
+    "user.factor_lock": "it ends after a quarter of an hour",
     "user.invite": "withdraw the link",
     "user.password_link": "withdraw the link",
     "user.unlink": "make another link",

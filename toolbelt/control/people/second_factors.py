@@ -25,6 +25,7 @@ from toolbelt.core import errors
 from toolbelt.store import clock, encryption
 
 APP, PASSKEY, CODES = "totp", "webauthn", "recovery_codes"
+SYSTEM = writing.by("toolbelt", via="system")
 APP_NAME = "Authenticator app"
 MAX_PASSKEYS = 20
 MAX_NAME = 60
@@ -187,6 +188,16 @@ def reset(write: writing.Write, name: str) -> bool:
             _record(write, user, "user.factor_reset", before=None, after=None)
             logins.end_all(write, user)
     return is_changed
+
+
+def record_lock(user: Any, confirms: bool) -> None:
+    """Record that no more codes of a user's logins, or of their confirmations, are accepted for now: someone guesses.
+
+    Do not call it within :func:`one_at_a_time`: a write begins before it.
+    """
+    with writing.begin():
+        after = "confirmations" if confirms else "logins"
+        _record(SYSTEM, user, "user.factor_lock", before=None, after=after)
 
 
 @contextlib.contextmanager

@@ -193,7 +193,7 @@ def pending(request: http.Request) -> Any:
 def problem(request: http.Request, user: Any, code: str, *, confirms: bool = False) -> str:
     """Return why a code is not accepted, and count it if it is wrong; empty if it is right.
 
-    Those of a confirmation are counted apart. After too many, Axes replaces the response.
+    Those of a confirmation are counted apart. After too many, Axes replaces the response, and the audit log has it.
     """
     name = user.get_username()
     counted = {"username": passwords.of_second_factor(passwords.of_confirmation(name) if confirms else name)}
@@ -206,8 +206,12 @@ def problem(request: http.Request, user: Any, code: str, *, confirms: bool = Fal
                 proxy.AxesProxyHandler.reset_attempts(**counted)
                 return ""
             signals.user_login_failed.send(sender=__name__, credentials=counted, request=request)
+            # Once for each lockout: the next code is not counted, and a burst is one by one here.
+            is_locked_now = passwords.is_locked_everywhere(request, counted["username"])
     except errors.Refused as error:
         return str(error)
+    if is_locked_now:
+        second_factors.record_lock(user, confirms)
     return WRONG
 
 
