@@ -216,7 +216,7 @@ def test_two_people_approve_and_the_page_says_who_has(decider: Client, olive: au
 def test_the_caller_sees_why_another_person_has_to_decide(decider: Client) -> None:
     call = ask({"amount": 700}, asked_by="olive")
     html = dashboard.text(decider.get(of(call)))
-    assert "It was called with a token of yours: another person has to decide." in html
+    assert "It was called with a token or a client of yours: another person has to decide." in html
     assert 'value="approve"' not in html
     assert decide(decider, "approve", call).status_code == 409
     assert state(call) == "pending"

@@ -104,7 +104,7 @@ class Approval(ApprovalState):
     subagent: str
     asked_by: Annotated[
         str,
-        pydantic.Field(description="The operator whose token made the call. Empty: an agent's token."),
+        pydantic.Field(description="The user whose token or client made the call. Empty: an agent's token."),
     ]
     rules: Annotated[list[str], pydantic.Field(description="The gate rules that ask.")]
     needed: Annotated[int, pydantic.Field(description="How many people have to approve it.")]
@@ -309,7 +309,8 @@ def approve_call(request: HttpRequest, agent: str, approval: names.Name, body: A
     """Approve a call, as you saw it. It runs once, when it is made again.
 
     With `always_days`, the same call is approved automatically for as long: of this agent, in any session, until its
-    tool, its options or a rule that asks changes. You may not approve what was called with a token of yours.
+    tool, its options or a rule that asks changes. You may not approve what was called with a token or a client of
+    yours.
     """
     key = _find(agent, approval).key
     always = dt.timedelta(days=body.always_days) if body.always_days else None

@@ -71,9 +71,9 @@ class Approval:
     ``key`` is what people and models call it. ``preview`` are the call's arguments without secrets, and ``edited`` the
     arguments that an operator replaced. ``needed`` people have to approve it; ``approved_by`` are those who did.
     ``wanted`` are the ``approvals`` that each rule needs, and of which ``groups`` (empty: all who may decide).
-    ``asked_by`` is the operator whose token made the call; empty if an agent's did. ``note`` is what the model reads if
-    it is rejected. ``always`` is until when the same call is approved automatically, in any session; ``always_of`` is
-    the approval by which this one was. ``version`` counts what was done to it.
+    ``asked_by`` is the user whose token or client made the call; empty if an agent's token did. ``note`` is what the
+    model reads if it is rejected. ``always`` is until when the same call is approved automatically, in any session;
+    ``always_of`` is the approval by which this one was. ``version`` counts what was done to it.
     """
 
     key: str
@@ -296,7 +296,7 @@ def _check(approval: Approval, by: str, at: datetime) -> None:
         raise errors.Refused(f"Approval {approval.key} is {state}: there is nothing left to decide.")
     if by == approval.asked_by:
         raise errors.Refused(
-            "The call was made with a token of yours: another person has to decide about it."
+            "The call was made with a token or a client of yours: another person has to decide about it."
         )
 
 

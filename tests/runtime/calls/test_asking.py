@@ -111,6 +111,9 @@ CALLERS: dict[str, Callable[[], Any]] = {
     "an operator's token": lambda: calls.answer_blocking(
         Call(key=asked.ADA, tool="kb__search", arguments=asked.REFUND), Caller(operator="olive")
     ),
+    "a person's client": lambda: calls.answer_blocking(
+        Call(key=asked.ADA, tool="kb__search", arguments=asked.REFUND), Caller(person_name="olive")
+    ),
 }
 
 

@@ -111,7 +111,7 @@ def _show(options: dict[str, Any]) -> Iterator[str]:
         if value:
             yield f"  {name}: {value}"
     if approval.asked_by:
-        yield f"  called with a token of {approval.asked_by}"
+        yield f"  called for {approval.asked_by}"
     for rule in detail.rules:
         yield f"  {rule.key}: {gate_rules.in_words(rule)}"
     if approval.needed > 1:

@@ -32,7 +32,7 @@ Approval = call_approvals.Approval
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldCall:
     """A call that rules ask about: everything that its approval is for. ``version`` is the one that is called, empty
-    for the one that agents have. ``asked_by`` is the operator whose token makes it.
+    for the one that agents have. ``asked_by`` is the user whose token or client makes it.
     """
 
     key: request_key.RequestKey

@@ -261,7 +261,7 @@ class CallGate:
         arguments = admitting.filled(snapshot.catalog, tool, arguments)
         held = asking.HeldCall(
             key=self.call.key,
-            asked_by=self.caller.operator,
+            asked_by=self.caller.user,
             tool=snapshot.catalog.tools[tool],
             version=self.call.version,
             options=refusal.options,

@@ -100,7 +100,8 @@ class Caller:
     ``client_session`` is a digest of the session that an MCP client has of its own: without a session of Toolbelt's,
     the state that an upstream server keeps for a connection is that client's. ``operator`` is the user whose token
     makes the call, who may not approve it; empty: an agent's token, or none. ``person`` is for whom a client calls that
-    signed in (by primary key): their own accounts at servers are used, and the record has their ``person_name``.
+    signed in (by primary key): their own accounts at servers are used, the record has their ``person_name``, and they
+    may not approve the call either.
     ``on_wait`` is called with True when the call begins to wait for people to approve it, and with False when it no
     longer does.
     """
@@ -113,6 +114,11 @@ class Caller:
     person: int | None = None
     person_name: str = ""
     on_wait: Callable[[bool], object] = lambda is_waiting: None
+
+    @property
+    def user(self) -> str:
+        """Return the name of the user whose token or client makes the call; empty if there is none."""
+        return self.operator or self.person_name
 
 
 PROGRAM = Caller()

@@ -127,7 +127,7 @@ class AskedCall(pieces.View):
         self.people = _people(approval)
         self.refusal = self.no_yes = ""
         if approval.asked_by == user:
-            self.refusal = "It was called with a token of yours: another person has to decide."
+            self.refusal = "It was called with a token or a client of yours: another person has to decide."
         elif user in approval.approved_by:
             self.no_yes = "You have approved it: another person has to approve it, too."
         else:
