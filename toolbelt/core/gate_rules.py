@@ -354,6 +354,12 @@ def has_ended(rule: catalog.GateRule, at: datetime | None) -> bool:
     return rule.ends is not None and at is not None and rule.ends <= at
 
 
+def next_end(stored: catalog.Catalog, tool: str, at: datetime) -> datetime | None:
+    """Return when the next rule for calls of this tool ends; None if none will."""
+    rules = of_tool(stored, tool) if stored.gate_rules else ()
+    return min((rule.ends for rule in rules if rule.ends is not None and rule.ends > at), default=None)
+
+
 def concerns(
     stored: catalog.Catalog, rule: catalog.GateRule, agent: agents.Agent, subagent: str = ""
 ) -> bool:

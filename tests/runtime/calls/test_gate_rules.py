@@ -12,14 +12,15 @@ from asgiref.sync import async_to_sync
 
 from tests import concurrently
 from tests.runtime import sample_plugins
-from tests.runtime.calls import asked
+from tests.runtime.calls import asked, test_server_calls
 from tests.runtime.conftest import OPERATOR, Install
 from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.core import admitting
 from toolbelt.runtime import calls
-from toolbelt.runtime.calls import admissions
-from toolbelt.runtime.calls.incoming import Call, RequestKey
+from toolbelt.runtime.calls import admissions, arrival, gates, last_checks
+from toolbelt.runtime.calls.incoming import Call, Caller, RequestKey
+from toolbelt.store import clock
 
 RULE: dict[str, Any] = {
     "key": "no-secrets",
@@ -141,6 +142,28 @@ def test_a_rule_applies_to_the_next_call_and_not_after_its_end(kb: None) -> None
     assert code(calls.run("ada", "kb__search", given)) == "denied-by-rule"
     entries.remove(OPERATOR, "gate_rule", "now")
     assert code(calls.run("ada", "kb__search", given)) == "ok"
+
+
+@pytest.mark.parametrize("is_probed", [False, True])
+def test_a_rule_that_allows_waives_nothing_for_a_call_that_waits_past_its_end(
+    kb: None, is_probed: bool
+) -> None:
+    now = dt.datetime.now(dt.UTC)
+    ends = (now + dt.timedelta(minutes=1)).isoformat()
+    entries.put(OPERATOR, "gate_rule", {"key": "ask", "effect": "ask", "tools": ["kb__search"]})
+    entries.put(OPERATOR, "gate_rule", {"key": "until-then", "effect": "allow", "ends": ends})
+    caller = Caller(probe=test_server_calls.look() if is_probed else None)
+    gate = gates.CallGate(call("kb__search", PLAIN), caller, may_ask=True)
+    async_to_sync(gate.probe)()
+    admitted = arrival.prepare(gate)
+    assert isinstance(admitted, gates.Admitted)
+    assert async_to_sync(gate.is_unchanged)() is is_probed
+    last_checks.check_again(admitted)
+    with clock.stopped(now + dt.timedelta(hours=1)):
+        assert async_to_sync(gate.is_unchanged)() is False
+        with pytest.raises(last_checks.DeniedError) as denied:
+            last_checks.check_again(admitted)
+    assert denied.value.refusal.code == "approval-pending"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -79,6 +79,8 @@ class CallGate:
         # The arguments as they were called, if an operator replaced some of them. The record has those that are sent.
         self._called: Any = None
         self._input_schema = ""
+        # When the next gate rule ends that concerns the call; nothing is committed then.
+        self._next_end: dt.datetime | None = None
 
     @property
     def by_dispatch(self) -> bool:
@@ -102,7 +104,7 @@ class CallGate:
 
     async def is_unchanged(self) -> bool:
         """Return whether nothing that could affect the call was committed since :meth:`probe`. False if unknown."""
-        if self.caller.probe is None or self._context is None or holds.any_held():
+        if self.caller.probe is None or self._context is None or holds.any_held() or self.has_rule_ended:
             return False
         now = await self.caller.probe()
         return (
@@ -110,6 +112,11 @@ class CallGate:
             and now.probed == self._context.probed
             and not snapshots.has_expired(self._context.snapshot)
         )
+
+    @property
+    def has_rule_ended(self) -> bool:
+        """Return whether a gate rule for the call has ended since it was admitted."""
+        return self._next_end is not None and self._next_end <= clock.now()
 
     async def in_thread(self, act: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:
         """Run ``act`` in the thread that queries the database for this caller, and return its result."""
@@ -160,7 +167,7 @@ class CallGate:
 
         ``input_schema`` is that of the version which is called; by default, of the one that agents have.
         """
-        tool = self.recording.tool
+        tool, begun = self.recording.tool, clock.now()
         self._input_schema = input_schema or self._input_schema
         if holds.is_stopped(snapshot.catalog, tool):
             return self.worded(stopped(tool))
@@ -178,6 +185,7 @@ class CallGate:
         self.recording.note_decision(resolved, is_refused=is_refused, version=self.call.version)
         self.recording.note_judgement(admission.judgement)
         if isinstance(admission, admitting.Admission):
+            self._next_end = gate_rules.next_end(snapshot.catalog, tool, begun)
             self.counts = admission.counts
             # A call without a session has none to label, and a label is set once.
             is_labeled = bool(admission.brings) and self.call.key.session is not None

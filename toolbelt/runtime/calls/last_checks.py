@@ -70,7 +70,8 @@ def _denied(admitted: gates.Admitted) -> DeniedError | None:
     """Return why the call may not run any more."""
     gate, recording = admitted.gate, admitted.gate.recording
     snapshot, state = gate.take()
-    if state == admitted.state and not holds.any_held() and admitted.approval is None:
+    is_same = state == admitted.state and not (holds.any_held() or gate.has_rule_ended)
+    if is_same and admitted.approval is None:
         return None
     sent = recording.arguments
     admission = gate.admit(budgets.resolve(snapshot), snapshot)
