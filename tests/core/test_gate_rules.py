@@ -358,10 +358,19 @@ def test_what_was_approved_or_waived_counts_without_a_limit() -> None:
     assert (waived.waived_by, [count.is_limited for count in waived.counts]) == (rule("a", "allow"), [False])
 
 
-def test_a_call_that_was_judged_before_is_not_judged_by_its_past_again() -> None:
+def test_a_call_that_is_judged_by_its_arguments_alone_is_not_judged_by_its_past() -> None:
     rules = [rule("l", labels=("a",)), rule("m", more_than=NOON_LIMIT)]
-    assert judged(*rules, past=gate_rules.JUDGED) == gate_rules.NOTHING
-    assert is_denied(*rules, rule("d"), past=gate_rules.JUDGED)
+    assert judged(*rules, past=gate_rules.LEFT_OUT) == gate_rules.NOTHING
+    assert is_denied(*rules, rule("d"), past=gate_rules.LEFT_OUT)
+
+
+def test_a_call_is_not_limited_again_by_what_it_counts_for_but_by_any_other_limit() -> None:
+    past = dataclasses.replace(after(counted=2), counted=("m", "q"))
+    assert not is_denied(rule("m", more_than=NOON_LIMIT), past=past)
+    assert is_denied(rule("m", more_than=NOON_LIMIT), rule("n", more_than=NOON_LIMIT), past=past)
+    asks = rule("q", "ask", more_than=NOON_LIMIT)
+    assert judged(asks, past=past).asked_by == ()
+    assert judged(asks, past=dataclasses.replace(past, answered=("q",))).asked_by == (asks,)
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,9 @@ class Past:
     ``labels`` are those of its session (None: it has none). ``count`` returns how many calls were counted, and
     ``identity`` a digest of the arguments (empty: there is none); both may raise conditions.TooComplexError if the
     judgement has to be quick. ``session`` is whose calls count as those of one session. ``breaker`` is the rule on
-    identical calls that applies where no other one does. ``is_judged``: the call was judged before and counts already,
-    so that rules about the past are left out, but for those that its approval has ``answered``.
+    identical calls that applies where no other one does. ``counted`` are the rules for whose limits the call counts
+    already, by key: they do not limit it again, and of those that ask, it is beyond the limits that its approval has
+    ``answered``. ``is_left_out``: it is judged by its arguments alone, and rules about the past are left out.
     """
 
     labels: frozenset[str] | None = None
@@ -51,8 +52,9 @@ class Past:
     identity: Callable[[Mapping[str, Any]], str] = lambda arguments: ""
     session: str = ""
     breaker: catalog.GateRule | None = None
-    is_judged: bool = False
+    counted: Collection[str] = ()
     answered: Collection[str] = ()
+    is_left_out: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +106,7 @@ class Step:
 
 NOTHING = Judgement()
 # Of a call about which nothing is known, and of one that is judged by its arguments alone.
-UNKNOWN, JUDGED = Past(), Past(is_judged=True)
+UNKNOWN, LEFT_OUT = Past(), Past(is_left_out=True)
 _VERBS: Mapping[catalog.Effect, str] = {"deny": "denies", "ask": "asks", "allow": "allows"}
 
 
@@ -144,7 +146,10 @@ def judge(
             continue
         if not (_applies(rule, evaluation) and _applies_after(rule, past)):
             continue
-        if (limit := rule.more_than) is not None:
+        if rule.key in past.counted:
+            if rule.key not in past.answered:
+                continue
+        elif (limit := rule.more_than) is not None:
             count = _count(rule, limit, agent, tool, arguments, past)
             if count is not None:
                 counts.append(count)
@@ -185,8 +190,8 @@ def _applies_after(rule: catalog.GateRule, past: Past) -> bool:
     """Return whether a rule applies after what came before the call."""
     if not (rule.labels or rule.without or rule.more_than):
         return True
-    if past.is_judged:
-        return rule.key in past.answered
+    if past.is_left_out:
+        return False
     if not (rule.labels or rule.without):
         return True
     if past.labels is None:
@@ -223,9 +228,6 @@ def _count(
 
 def _is_reached(count: Count | None, rule: catalog.GateRule, past: Past) -> bool:
     """Return whether no more calls may be counted; also if that is unknown, but of identical calls by default."""
-    if past.is_judged:
-        # Its limit was reached when people were asked.
-        return True
     counted = None if count is None else past.count(count)
     if counted is None:
         return rule.effect != "allow" and rule is not past.breaker

@@ -123,7 +123,7 @@ class OngoingCall:
         self._check_token()
         if self.target is not None:
             return prompts_and_resources.check_again(self.call, self.target)
-        return calls.check_again(self.call)
+        return calls.check_again(self.call, self.caller())
 
     def take_messages(self) -> list[bytes]:
         """Return and remove the messages for the client."""

@@ -67,22 +67,23 @@ def past(
     client_session: str = "",
     at: dt.datetime,
     is_quick: bool = False,
-    is_judged: bool = False,
+    counted: Collection[str] = (),
+    brought: Collection[str] = (),
     answered: Collection[str] = (),
 ) -> gate_rules.Past:
     """Return what came before a call of a tool. ``client_session`` is the session that its MCP client has of its own.
-    ``is_judged`` and ``answered`` are as in :class:`gate_rules.Past`. With ``is_quick``, schema.TooComplexError is
-    raised where the database would be read.
+    ``counted`` and ``answered`` are as in :class:`gate_rules.Past`, and ``brought`` are the labels that the call itself
+    has brought. With ``is_quick``, schema.TooComplexError is raised where the database would be read.
     """
     one = key.session or client_session
-    has_breaker = bool(one) and conf.IDENTICAL_CALLS and not is_judged
+    has_breaker = bool(one) and conf.IDENTICAL_CALLS
     return gate_rules.Past(
-        labels=None if key.session is None else sessions.label_names(session),
+        labels=None if key.session is None else sessions.label_names(session).difference(brought),
         count=functools.partial(_count, at, is_quick),
         identity=functools.partial(_identity, key, one, tool),
         session=one,
         breaker=_breaker(conf.IDENTICAL_CALLS) if has_breaker else None,
-        is_judged=is_judged,
+        counted=counted,
         answered=answered,
     )
 

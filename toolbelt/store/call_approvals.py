@@ -48,6 +48,11 @@ def spent(key: str, binding: str) -> Approval | None:
     return _first(models.Approval.objects.filter(key=key, binding=binding, state="spent"))
 
 
+def running(digest: str) -> list[Approval]:
+    """Return the spent approvals of this call that has not ended, whatever version, options and rules it had."""
+    return [_value(row) for row in models.Approval.objects.filter(digest=digest, state="spent")]
+
+
 def kept(again: str) -> Approval | None:
     """Return the approval that holds now for this call in any session; None if there is none."""
     rows = models.Approval.objects.filter(again=again, always__gt=clock.now())

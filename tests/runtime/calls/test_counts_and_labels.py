@@ -166,6 +166,50 @@ def test_a_call_that_is_tried_again_counts_once(kb: Callable[..., None]) -> None
     assert counted() == [("one", "ada", 1)]
 
 
+@pytest.mark.parametrize("past", ["labels", "without", "a limit"])
+def test_a_call_that_is_tried_again_is_judged_by_what_came_since(kb: Callable[..., None], past: str) -> None:
+    kb(ONE_A_DAY)
+    bring("own")
+    waiting = arrival.prepare(gates.CallGate(call("kb__search", key=IN_S)))
+    assert isinstance(waiting, gates.Admitted)
+    last_checks.check_again(waiting)
+    # What it brought itself changes nothing.
+    entries.put(OPERATOR, "gate_rule", {**OUT, "tools": ["kb__search"], "labels": ["own"]})
+    last_checks.check_again(waiting)
+    entries.put(OPERATOR, "gate_rule", {"key": "new", "effect": "deny", **PASTS[past]})
+    if past == "labels":
+        last_checks.check_again(waiting)
+        agent_sessions.bring("ada", "s", ["private"], "kb__plain")
+    if past == "a limit":
+        last_checks.check_again(waiting)
+        resets = dt.datetime(2031, 5, 5, tzinfo=dt.UTC)
+        models.CallCount.objects.create(rule="new", subject="kb__search", resets=resets, calls=1)
+        entries.put(OPERATOR, "gate_rule", {**OUT, "tools": ["kb__hold"]})
+    with pytest.raises(last_checks.DeniedError) as denied:
+        last_checks.check_again(waiting)
+    assert denied.value.refusal.judgement.decided_by == "new"
+    assert counted()[-1] == ("one", "ada", 1)
+
+
+def test_a_call_that_waited_for_its_user_continues_only_with_what_people_approved(
+    kb: Callable[..., None],
+) -> None:
+    kb({"key": "ask", "effect": "ask", "tools": ["kb__search"]})
+    made = call("kb__search")
+    caller = Caller(person_name="mona")
+    assert code(calls.answer_blocking(made, caller)) == "approval-pending"
+    assert code(calls.check_again(made, caller)) == "approval-pending"
+    asked.approve()
+    waiting = arrival.prepare(gates.CallGate(made, caller, may_ask=True))
+    assert isinstance(waiting, gates.Admitted)
+    assert code(calls.check_again(made, caller)) == "approval-pending"
+    last_checks.check_again(waiting)
+    assert calls.check_again(made, caller) is None
+    assert code(calls.check_again(made)) == "approval-pending"
+    entries.put(OPERATOR, "gate_rule", {"key": "more", "effect": "ask", "tools": ["kb__search"]})
+    assert code(calls.check_again(made, caller)) == "approval-pending"
+
+
 def test_a_call_that_waited_for_its_user_may_continue_although_it_was_the_last(
     kb: Callable[..., None],
 ) -> None:

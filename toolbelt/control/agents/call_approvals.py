@@ -461,7 +461,7 @@ def _check_edited(before: Approval, after: Approval) -> None:
         before.tool,
         after.arguments,
         subagent=before.subagent,
-        past=gate_rules.JUDGED,
+        past=gate_rules.LEFT_OUT,
         at=clock.now(),
     )
     if judgement.denied_by is not None:

@@ -157,20 +157,17 @@ async def _answer(call: Call, caller: Caller) -> Answer:
         return await carry_out(prepared) if isinstance(prepared, gates.Admitted) else prepared
 
 
-def check_again(call: Call) -> admitting.Refusal | None:
+def check_again(call: Call, caller: Caller = incoming.PROGRAM) -> admitting.Refusal | None:
     """Return why a call that waited for its user may not continue; None if it may. For a thread that may block."""
-    gate = gates.CallGate(call)
-    # Its first part ran, and counts.
-    gate.is_counted = True
+    gate = gates.CallGate(call, caller)
+    gate.is_parked = True
     try:
         snapshot, resolved, _ = gate.resolve()
         if (refusal := arrival.take_dispatched(gate, resolved)) is not None:
             return refusal
         gate.identify(resolved)
         admission = gate.admit(resolved, snapshot)
-        # What people had to approve was approved before it ran.
-        is_refused = isinstance(admission, admitting.Refusal) and not admission.judgement.asked_by
-        return admission if isinstance(admission, admitting.Refusal) and is_refused else None
+        return admission if isinstance(admission, admitting.Refusal) else None
     finally:
         databases.release()
 

@@ -117,6 +117,12 @@ def answer(held: HeldCall, *, may_ask: bool, spent: str = "") -> Approval | admi
     return rows.kept(held.again) or admitting.asked_about(held.tool.key, judgement)
 
 
+def spent(held: HeldCall) -> Approval | None:
+    """Return the approval with which a call runs, by what it is alone, for all rules that ask; None if it has none."""
+    keys = {rule.key for rule in held.judgement.asked_by}
+    return next((each for each in rows.running(held.digest) if keys.issubset(each.rules)), None)
+
+
 def _ask(held: HeldCall, binding: str, now: dt.datetime) -> Approval | admitting.Refusal:
     """Ask people about a call that they were not asked about."""
     tool, rules = held.tool.key, held.judgement.asked_by

@@ -64,6 +64,8 @@ class CallGate:
         self.counts: tuple[gate_rules.Count, ...] = ()
         self.brings: frozenset[str] = frozenset()
         self.is_counted = False
+        # Whether its first part ran, and it waits for its user: it is not called anew.
+        self.is_parked = False
         self.recording = recordings.Recording(
             key=call.key,
             tool=call.tool,
@@ -186,6 +188,7 @@ class CallGate:
         self.recording.note_judgement(admission.judgement)
         if isinstance(admission, admitting.Admission):
             self._next_end = gate_rules.next_end(snapshot.catalog, tool, begun)
+        if isinstance(admission, admitting.Admission) and not self.is_counted:
             self.counts = admission.counts
             # A call without a session has none to label, and a label is set once.
             is_labeled = bool(admission.brings) and self.call.key.session is not None
@@ -206,6 +209,8 @@ class CallGate:
         return not self.is_due
 
     def _past(self, snapshot: resolution.Snapshot, at: dt.datetime, *, is_quick: bool) -> gate_rules.Past:
+        if self.is_parked:
+            return gate_rules.LEFT_OUT
         if not (snapshot.catalog.gate_rules or conf.IDENTICAL_CALLS):
             return gate_rules.UNKNOWN
         return counting.past(
@@ -215,7 +220,8 @@ class CallGate:
             client_session=self.caller.client_session,
             at=at,
             is_quick=is_quick,
-            is_judged=self.is_counted,
+            counted=[count.rule.key for count in self.counts] if self.is_counted else (),
+            brought=self.brings if self.is_counted else (),
             answered=() if self.spent is None else self.spent.rules,
         )
 
@@ -277,7 +283,11 @@ class CallGate:
             judgement=refusal.judgement,
         )
         spent = "" if self.spent is None else self.spent.key
-        approval = asking.answer(held, may_ask=self.may_ask, spent=spent)
+        approval: call_approvals.Approval | admitting.Refusal
+        if self.is_parked:
+            approval = asking.spent(held) or refusal
+        else:
+            approval = asking.answer(held, may_ask=self.may_ask, spent=spent)
         if isinstance(approval, admitting.Refusal):
             return approval
         # A copy: the program that called may still change its own.
