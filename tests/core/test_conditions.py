@@ -85,6 +85,21 @@ def test_the_short_form_requires_what_it_names_and_a_schema_does_not() -> None:
         (OVER_500, {"amount": [1]}, False, True),
         # The type is part of the condition: known.
         ({"amount": {"type": "number", "exclusiveMinimum": 500}}, {"amount": "501"}, False, False),
+        # Of a list of types, a keyword is about one.
+        ({"amount": {"type": ["number", "string"], "maximum": 500}}, {"amount": "8000"}, False, True),
+        ({"amount": {"type": ["number", "string"], "maximum": 500}}, {"amount": 1.5}, True, True),
+        ({"amount": {"type": ["integer", "string"], "maximum": 500}}, {"amount": 1}, True, True),
+        ({"amount": {"type": ["integer", "string"], "maximum": 500}}, {"amount": 1.5}, False, False),
+        ({"amount": {"type": ["integer", "number"], "maximum": 500}}, {"amount": 1.5}, True, True),
+        ({"amount": {"type": ["null", "string"], "maximum": 500}}, {"amount": "8000"}, False, True),
+        (
+            {"amount": {"type": ["number", "string"], "maximum": 5, "maxLength": 9}},
+            {"amount": 1},
+            False,
+            True,
+        ),
+        ({"amount": {"type": ["number", "string"], "const": 8000}}, {"amount": "8000"}, False, True),
+        ({"amount": {"type": ["number", "string"], "const": 8000}}, {"amount": [8000]}, False, False),
         ({"n": {"const": 1}}, {"n": 1.0}, True, True),
         ({"n": {"const": 1}}, {"n": 2}, False, False),
         ({"n": {"const": 1}}, {"n": "1"}, False, True),
@@ -165,7 +180,14 @@ schemas = st.recursive(
     st.sampled_from(
         (True, False, {"const": 1}, {"const": "a"}, {"enum": [None, "ab"]}, {"minimum": 1}, {"pattern": "^a"})
     )
-    | st.sampled_from(({"type": "string"}, {"maxLength": 1}, {"minItems": 1}, {"required": ["a"]}, {})),
+    | st.sampled_from(({"type": "string"}, {"maxLength": 1}, {"minItems": 1}, {"required": ["a"]}, {}))
+    | st.sampled_from(
+        (
+            {"type": ["integer", "string"], "minimum": 1},
+            {"type": ["string", "null"], "maximum": 1},
+            {"type": ["number", "string", "array"], "const": 1},
+        )
+    ),
     lambda inner: st.one_of(
         inner.map(lambda part: {"not": part}),
         st.lists(inner, min_size=1, max_size=2).map(lambda parts: {"anyOf": parts}),
@@ -186,6 +208,32 @@ def test_what_fits_certainly_fits_and_what_fits_fits_possibly(part: Any, value: 
     certainly, possibly = fits(condition, {"x": value}, certainly=True), fits(condition, {"x": value})
     assert None not in (certainly, possibly)
     assert certainly <= plain <= possibly  # type: ignore[operator]
+
+
+ABOUT: dict[str, dict[str, Any]] = {
+    "number": {"minimum": -9},
+    "string": {"maxLength": 9},
+    "array": {"maxItems": 9},
+    "object": {"maxProperties": 9},
+}
+
+
+@given(
+    st.sets(st.sampled_from((*ABOUT, "null", "boolean"))).filter(lambda types: len(types) != 1),
+    st.sets(st.sampled_from((*ABOUT,)), min_size=1, max_size=2),
+    json_values,
+)
+def test_only_values_that_all_keywords_are_about_fit_certainly_whatever_types_are_listed(
+    types: set[str], about: set[str], value: Any
+) -> None:
+    part: dict[str, Any] = {
+        keyword: limit for each in sorted(about) for keyword, limit in ABOUT[each].items()
+    }
+    part |= {"type": sorted(types)} if types else {}
+    is_of_all = all(fits({"x": {"type": each}}, {"x": value}) for each in about)
+    is_listed = not types or bool(fits({"x": {"type": sorted(types)}}, {"x": value}))
+    assert fits({"x": part}, {"x": value}, certainly=True) is (is_of_all and is_listed)
+    assert fits({"x": part}, {"x": value}) is is_listed
 
 
 def test_conditions_are_written_in_words() -> None:

@@ -262,13 +262,18 @@ def _as_read(part: Any, certainly: bool) -> Any:
             read[keyword] = _as_read(value, not certainly)
         else:
             read[keyword] = value
-    if "type" in part:
+    types = named_types(part)
+    if len(types) == 1:
         return read
     if certainly:
         about = {_ABOUT[keyword] for keyword in part if keyword in _ABOUT}
-        if len(about) > 1:
+        if not about:
+            return read
+        # Of several types, too, a keyword is about one only.
+        if len(about) > 1 or (types and not about <= types):
             return False
-        return {**read, "type": about.pop()} if about else read
+        (type_,) = about
+        return {**read, "type": "integer" if types and type_ not in part["type"] else type_}
     values = [part["const"]] if "const" in part else part.get("enum")
     if values is None:
         return read
