@@ -75,6 +75,15 @@ def test_one_is_open_for_a_call_and_what_was_asked_about_otherwise_is_withdrawn(
         models.Approval.objects.create(**{**row, "id": None, "key": "OTHER"})
 
 
+def test_a_rejection_stays_when_the_same_call_is_asked_about_otherwise() -> None:
+    rejected = added()
+    assert rows.move(rejected, values.reject(rejected, "olive", clock.now()))
+    added("other binding")
+    found = rows.find("b")
+    assert found is not None
+    assert found.state == "rejected"
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_same_call_that_is_made_at_the_same_time_is_asked_about_once(transactional_db: None) -> None:
     answers = concurrently.done([lambda: added("b")] * 5)

@@ -98,7 +98,8 @@ def read(key: str) -> Approval | None:
 
 
 def add(approval: Approval, binding: str, digest: str, again: str = "") -> Approval | None:
-    """Store a request, and return it with its key; withdraw those for the same call that were asked about otherwise.
+    """Store a request, and return it with its key; withdraw those for the same call that were asked about otherwise,
+    unless they were rejected: a rejection holds for its time.
 
     It is approved if an approval holds for the same call ``again``.
 
@@ -109,7 +110,7 @@ def add(approval: Approval, binding: str, digest: str, again: str = "") -> Appro
         revisions.lock()
         if (found := find(binding)) is not None:
             return found
-        other = models.Approval.objects.filter(digest=digest, state__in=call_approvals.OPEN)
+        other = models.Approval.objects.filter(digest=digest, state__in=("pending", "approved"))
         other.update(state="withdrawn", version=orm.F("version") + 1)
         if (holding := kept(again) if again else None) is not None:
             approval = call_approvals.again(holding, approval)

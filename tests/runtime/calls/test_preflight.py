@@ -67,6 +67,14 @@ def test_a_check_follows_an_approval_and_spends_nothing_of_it(ran: list[Any]) ->
     assert check().would == "wait"
 
 
+def test_a_check_of_a_version_that_toolbelt_does_not_run_asks_about_no_other_call(ran: list[Any]) -> None:
+    asked.call()
+    assert check(ask=True, version="junk").document()["approval"]["id"] == asked.latest().key
+    call_approvals.reject(asked.OLIVE, asked.latest().key, "No.")
+    assert check(ask=True, version="junk").document()["code"] == "approval-rejected"
+    assert asked.code(asked.call()) == "approval-rejected"
+
+
 def test_a_check_says_that_it_was_rejected_or_too_late_and_the_call_is_still_told_so(ran: list[Any]) -> None:
     asked.call()
     with asked.later(4000):

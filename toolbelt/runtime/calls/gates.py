@@ -272,12 +272,14 @@ class CallGate:
         it waits for.
         """
         tool = self.recording.tool
+        stored = snapshot.catalog.tools[tool]
         arguments = admitting.filled(snapshot.catalog, tool, arguments)
         held = asking.HeldCall(
             key=self.call.key,
             asked_by=self.caller.user,
-            tool=snapshot.catalog.tools[tool],
-            version=self.call.version,
+            tool=stored,
+            # Toolbelt runs a tool in one version, whatever the caller names.
+            version=self.call.version if snapshot.catalog.runner(stored) == "client" else "",
             options=refusal.options,
             arguments=arguments,
             judgement=refusal.judgement,
