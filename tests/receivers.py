@@ -7,6 +7,7 @@ import email
 import email.policy
 import socketserver
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,10 +16,13 @@ from typing import Any
 
 @dataclass
 class Receiver:
-    """What was received: the path, headers and body of each request; it answers ``status``."""
+    """What was received: the path, headers and body of each request; it answers ``status``, with headers that never end
+    if ``is_endless``.
+    """
 
     address: str = ""
     status: int = 200
+    is_endless: bool = False
     received: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
 
 
@@ -34,6 +38,13 @@ def receiving() -> Iterator[Receiver]:
             receiver.received.append((self.path, headers, body))
             self.send_response(receiver.status)
             self.send_header("location", "/elsewhere")
+            while receiver.is_endless:
+                self.send_header("x-more", "1")
+                try:
+                    self.flush_headers()
+                except OSError:
+                    return
+                time.sleep(0.05)
             self.end_headers()
 
         def log_message(self, *args: Any) -> None:

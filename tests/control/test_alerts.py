@@ -18,8 +18,10 @@ from tests.receivers import Receiver, receiving, receiving_mail
 from toolbelt import models
 from toolbelt.control import alerts, writing
 from toolbelt.control.people import preferences, roles
+from toolbelt.control.reports import attention
 from toolbelt.core import alerts as values
 from toolbelt.core import call_approvals, catalog, errors, request_key
+from toolbelt.runtime import alert_messages
 from toolbelt.store import alerts as rows
 from toolbelt.store import call_approvals as approvals
 from toolbelt.store import clock, operators
@@ -352,11 +354,38 @@ def test_an_error_of_any_kind_stops_neither_the_others_nor_what_is_due(
     def fail() -> Any:
         raise RuntimeError
 
-    monkeypatch.setattr(alerts.events, "current", fail)
+    monkeypatch.setattr(attention, "load", fail)
     monkeypatch.setattr(alerts, "_send", send)
     with clock.stopped(NOON + dt.timedelta(minutes=1)):
         assert alerts.run(plan) == 1
         assert alerts.problems() == []
+
+
+def test_what_cannot_be_found_out_neither_hides_nor_ends_the_rest(
+    receiver: Receiver, declare: Callable[..., values.Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = declare(WEBHOOK)
+    failed = values.Alert(event="server-failed", subject="files", text="files has failed.", path="/")
+    rows.note([failed], plan.destinations)
+
+    def fail() -> Any:
+        raise RuntimeError
+
+    monkeypatch.setattr(attention, "load", fail)
+    ask()
+    assert alerts.run(plan) == 2
+    lasting = models.Alert.objects.filter(ended=None).order_by("event")
+    assert list(lasting.values_list("event", flat=True)) == ["approval-pending", "server-failed"]
+
+
+def test_a_receiver_that_never_ends_its_answer_holds_up_nothing(
+    receiver: Receiver, declare: Callable[..., values.Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(WEBHOOK)
+    monkeypatch.setattr(alert_messages, "SECONDS", 0.5)
+    receiver.is_endless = True
+    delivery = alerts.test(OLIVE, "ops")
+    assert (delivery.state, delivery.error) == ("waiting", "it did not answer within 0.5 seconds")
 
 
 def test_an_address_that_is_none_is_a_problem_of_the_file() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -48,12 +49,17 @@ async def _post(address: str, secret: str, body: bytes) -> str:
     headers = {"content-type": "application/json", "user-agent": "toolbelt"}
     if secret:
         headers["toolbelt-signature"] = alerts.signature(secret, body, clock.now())
-    async with (
-        http.client() as client,
-        client.stream("POST", address, content=body, headers=headers, timeout=SECONDS) as answer,
-    ):
-        # Neither a redirect nor the answer's text says that it was received.
-        return "" if answer.is_success else f"it answered {answer.status_code}"
+    try:
+        # As a whole: the timeouts of the HTTP client are for each part of an answer.
+        async with (
+            asyncio.timeout(SECONDS),
+            http.client() as client,
+            client.stream("POST", address, content=body, headers=headers) as answer,
+        ):
+            # Neither a redirect nor the answer's text says that it was received.
+            return "" if answer.is_success else f"it answered {answer.status_code}"
+    except TimeoutError:
+        return f"it did not answer within {SECONDS:g} seconds"
 
 
 def _printable(text: str) -> str:

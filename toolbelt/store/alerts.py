@@ -31,11 +31,18 @@ class Delivery:
     error: str
 
 
-def note(current: Collection[alerts.Alert], destinations: Sequence[alerts.Destination]) -> None:
-    """Store what is new of the alerts that last now, with its deliveries, and end those that do not last."""
+def note(
+    current: Collection[alerts.Alert],
+    destinations: Sequence[alerts.Destination],
+    events: Collection[str] = alerts.EVENTS,
+) -> None:
+    """Store what is new of the alerts of these events that last now, with its deliveries, and end those that do not
+    last.
+    """
     now = clock.now()
     by_subject = {(each.event, each.subject): each for each in current}
-    lasting = {(row.event, row.subject): row.pk for row in models.Alert.objects.filter(ended=None)}
+    rows = models.Alert.objects.filter(ended=None, event__in=events)
+    lasting = {(row.event, row.subject): row.pk for row in rows}
     over = [pk for identity, pk in lasting.items() if identity not in by_subject]
     models.Alert.objects.filter(pk__in=over, ended=None).update(ended=now)
     for identity, alert in by_subject.items():

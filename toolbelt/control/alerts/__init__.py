@@ -53,10 +53,11 @@ def run(declared: alerts.Plan) -> int:
     """
     received = 0
     destinations = _each(declared)
-    try:
-        rows.note(events.current(), destinations)
-    except Exception:
-        _log.exception("alerts not noticed")
+    for names, load in events.SOURCES.items():
+        try:
+            rows.note([*load()], destinations, names)
+        except Exception:
+            _log.exception("alerts not noticed", events=names)
     for destination in destinations:
         try:
             received += _deliver(declared, destination)

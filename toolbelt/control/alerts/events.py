@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +16,7 @@ MAX_ARGUMENTS = 4_000
 
 def current() -> list[alerts.Alert]:
     """Return every alert that lasts now."""
-    return [*_approvals(), *_of(attention.load())]
+    return [alert for load in SOURCES.values() for alert in load()]
 
 
 def _approvals() -> Iterator[alerts.Alert]:
@@ -76,3 +76,15 @@ def _of(found: attention.Attention) -> Iterator[alerts.Alert]:
 
 def _alert(event: str, subject: str, text: str, path: str) -> alerts.Alert:
     return alerts.Alert(event=event, subject=subject[:200], text=text, path=path)
+
+
+def _of_attention() -> Iterator[alerts.Alert]:
+    return _of(attention.load())
+
+
+_OF_APPROVALS = ("approval-pending",)
+# What finds out about which events. If one fails, the others do not.
+SOURCES: Mapping[tuple[str, ...], Callable[[], Iterable[alerts.Alert]]] = {
+    _OF_APPROVALS: _approvals,
+    tuple(event for event in alerts.EVENTS if event not in _OF_APPROVALS): _of_attention,
+}
