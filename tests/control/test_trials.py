@@ -275,12 +275,40 @@ def test_a_scheduled_draft_is_not_applied_late(draft: drafts.Draft, olive: Any) 
     assert (of(draft).state, drafts.find(draft.key).applied) == ("failed", None)
 
 
-def test_what_has_to_be_confirmed_is_confirmed_when_it_is_scheduled(draft: drafts.Draft) -> None:
-    entries.change(WRITE, "agent", "bob", {"protected": True})
+def test_what_has_to_be_confirmed_is_confirmed_when_it_is_scheduled(draft: drafts.Draft, olive: Any) -> None:
+    protect("bob")
     with clock.stopped(NOW), pytest.raises(errors.ConfirmationRequired):
         trials.schedule(WRITE, draft.key, NOW + HOUR)
 
     assert trials.latest(draft.key) is None
+
+
+def protect(agent: str) -> None:
+    entries.change(WRITE, "agent", agent, {"protected": True})
+
+
+def test_what_was_confirmed_is_not_asked_again_when_it_is_applied(draft: drafts.Draft, olive: Any) -> None:
+    protect("bob")
+    trial = scheduled(draft)
+    assert trial.confirmed == ("bob is protected.",)
+
+    round_at(NOW + HOUR)
+
+    assert of(draft).state == "applied"
+
+
+@pytest.mark.parametrize("confirm", [False, True])
+def test_a_schedule_applies_nothing_that_was_not_confirmed(stored: None, olive: Any, confirm: bool) -> None:
+    with clock.stopped(NOW):
+        draft = drafts.save(WRITE, flip("ada", True))
+        trials.schedule(WRITE.replace(confirm=confirm), draft.key, NOW + HOUR)
+    protect("ada")
+
+    round_at(NOW + HOUR)
+
+    [trial] = trials.undecided()
+    assert (trial.state, "ada is protected." in trial.note) == ("failed", True)
+    assert drafts.find(draft.key).applied is None
 
 
 def test_a_draft_is_scheduled_for_a_time_to_come_by_a_user(draft: drafts.Draft) -> None:

@@ -177,6 +177,15 @@ def check(write: writing.Write, draft: Draft) -> None:
         make(write, draft)
 
 
+def to_confirm(write: writing.Write, draft: Draft) -> tuple[str, ...]:
+    """Return what would have to be confirmed to apply a draft now; raise as :func:`apply` does otherwise."""
+    try:
+        check(write.replace(confirm=False), draft)
+    except errors.ConfirmationRequired as error:
+        return error.reasons
+    return ()
+
+
 def keep_until(draft: Draft, ends: dt.datetime) -> None:
     """Discard a draft no earlier than at ``ends``, in the transaction of the caller."""
     if draft.ends < ends:

@@ -102,12 +102,15 @@ def _apply(trial: rows.Trial) -> bool:
     user = users.filter(**{auth.get_user_model().USERNAME_FIELD: trial.author}, is_active=True).first()
     if user is None or not drafts.may_apply(user, draft):
         raise errors.Refused(f"{trial.author}, who scheduled it, may not make this change any more.")
-    write = writing.by(trial.author, via="system", kind="person").replace(confirm=True)
+    write = writing.by(trial.author, via="system", kind="person")
     with writing.begin():
         current = rows.find(trial.pk)
         if current is None or not current.is_running:
             return False
-        drafts.apply(write, draft.key)
+        reasons = drafts.to_confirm(write, draft)
+        if new := [reason for reason in reasons if reason not in current.confirmed]:
+            raise errors.Refused(f"It would now have to be confirmed: {' '.join(new)}")
+        drafts.apply(write.replace(confirm=True), draft.key)
         rows.end(trial.pk, "applied")
     return True
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from toolbelt.control import drafts, proofs, writing
+from toolbelt.control.people import users
 from toolbelt.core import errors, grants, replay
 from toolbelt.store import clock, recorded_facts
 from toolbelt.store import trials as rows
@@ -36,7 +37,15 @@ def observe(write: writing.Write, key: uuid.UUID | str, *, ends: dt.datetime | N
     drafts.check(write.replace(confirm=True), drafts.find(key))
     with writing.begin():
         draft = _to_try(key)
-        trial = rows.begin(draft.key, "observe", write.actor.name, now, ends, recorded_facts.newest_id())
+        trial = rows.begin(
+            draft.key,
+            "observe",
+            author=write.actor.name,
+            via=write.actor.via,
+            starts=now,
+            ends=ends,
+            mark=recorded_facts.newest_id(),
+        )
         drafts.keep_until(draft, ends + _DECIDED_WITHIN)
         after = {"title": draft.title, "ends": grants.format_time(ends)}
         writing.record(write, "draft", str(draft.key), action="draft.observe", before=None, after=after)
@@ -63,8 +72,9 @@ def extend(write: writing.Write, key: uuid.UUID | str, *, ends: dt.datetime | No
     return dataclasses.replace(trial, ends=ends)
 
 
-def schedule(write: writing.Write, key: uuid.UUID | str, starts: dt.datetime) -> Trial:
-    """Apply a draft at a time, as the writer; what has to be confirmed is confirmed now.
+def schedule(write: writing.Write, key: uuid.UUID | str, starts: dt.datetime, *, token: str = "") -> Trial:
+    """Apply a draft at a time, as the writer, who sent the ``token`` with this prefix, or none; what has to be
+    confirmed is confirmed now, and nothing else.
 
     Raise errors.Invalid for a time that is past or far away, errors.Refused if it is tried already, and as
     :func:`drafts.apply` does if it could not be applied now.
@@ -77,10 +87,21 @@ def schedule(write: writing.Write, key: uuid.UUID | str, starts: dt.datetime) ->
         raise errors.Refused(
             "A draft is scheduled in the dashboard or over HTTP: it is applied as that user."
         )
-    drafts.check(write, drafts.find(key))
+    user = users.row_of(write.actor.name)
     with writing.begin():
         draft = _to_try(key)
-        trial = rows.begin(draft.key, "schedule", write.actor.name, starts, starts + LATEST, 0)
+        drafts.check(write, draft)
+        trial = rows.begin(
+            draft.key,
+            "schedule",
+            author=write.actor.name,
+            via=write.actor.via,
+            user=user.pk,
+            token=token,
+            confirmed=drafts.to_confirm(write, draft),
+            starts=starts,
+            ends=starts + LATEST,
+        )
         drafts.keep_until(draft, starts + LATEST + _DECIDED_WITHIN)
         after = {"title": draft.title, "starts": grants.format_time(starts)}
         writing.record(write, "draft", str(draft.key), action="draft.schedule", before=None, after=after)

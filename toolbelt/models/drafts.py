@@ -55,6 +55,22 @@ class Trial(models.Model):
         max_length=8, choices=[(word, word) for word in TRIAL_MODES], help_text="What is done with the draft."
     )
     author = models.CharField(max_length=150, help_text="Who began it, and as whom it is applied.")
+    user = models.BigIntegerField(
+        null=True,
+        help_text="The primary key of that user, if it is scheduled: another one of the name is not meant.",
+    )
+    token = models.CharField(
+        max_length=11, blank=True, help_text="The prefix of the token with which it was scheduled, if any."
+    )
+    via = models.CharField(
+        max_length=7, default="screen", help_text="The interface through which it was begun."
+    )
+    confirmed = fields.JSONText(
+        shape="array",
+        default=list,
+        blank=True,
+        help_text="What had to be confirmed, and was, when it was scheduled.",
+    )
     starts = models.DateTimeField(help_text="From when calls are counted, or when the draft is applied.")
     ends = models.DateTimeField(help_text="When it ends, or until when the draft may be applied.")
     state = models.CharField(

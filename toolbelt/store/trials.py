@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -20,8 +20,10 @@ MAX_SESSIONS, MAX_EXAMPLES = 10_000, 3
 class Trial:
     """A draft that is observed from ``starts`` to ``ends``, or applied at ``starts``, and until ``ends`` at the latest.
 
-    ``note`` is why it stopped or failed, and ``mark`` the id of the newest call that was counted. ``calls`` are all
-    that the draft could concern; ``unproven`` and ``unknown`` are as in a proof.
+    ``author`` began it through the interface ``via``; a scheduled one is applied as that user, whose primary key is
+    ``user``, and only while the ``token`` with this prefix is valid, if it was scheduled with one. ``confirmed`` are
+    the reasons that were confirmed then. ``note`` is why it stopped or failed, and ``mark`` the id of the newest call
+    that was counted. ``calls`` are all that the draft could concern; ``unproven`` and ``unknown`` are as in a proof.
     """
 
     pk: int
@@ -29,6 +31,10 @@ class Trial:
     title: str
     mode: Mode
     author: str
+    via: str
+    user: int | None
+    token: str
+    confirmed: tuple[str, ...]
     starts: dt.datetime
     ends: dt.datetime
     state: State
@@ -62,11 +68,30 @@ class Day:
 
 
 def begin(
-    draft: uuid.UUID, mode: Mode, author: str, starts: dt.datetime, ends: dt.datetime, mark: int
+    draft: uuid.UUID,
+    mode: Mode,
+    *,
+    author: str,
+    via: str,
+    starts: dt.datetime,
+    ends: dt.datetime,
+    user: int | None = None,
+    token: str = "",
+    confirmed: Sequence[str] = (),
+    mark: int = 0,
 ) -> Trial:
     """Store a trial that runs."""
     row = models.Trial.objects.create(
-        draft_id=draft, mode=mode, author=author, starts=starts, ends=ends, mark=mark
+        draft_id=draft,
+        mode=mode,
+        author=author,
+        via=via,
+        user=user,
+        token=token,
+        confirmed=list(confirmed),
+        starts=starts,
+        ends=ends,
+        mark=mark,
     )
     return _value(row)
 
@@ -178,6 +203,10 @@ def _value(row: models.Trial) -> Trial:
         title=row.draft.title,
         mode=cast("Mode", row.mode),
         author=row.author,
+        via=row.via,
+        user=row.user,
+        token=row.token,
+        confirmed=tuple(row.confirmed),
         starts=row.starts,
         ends=row.ends,
         state=cast("State", row.state),
