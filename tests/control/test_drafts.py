@@ -124,8 +124,8 @@ def test_a_draft_makes_nothing_and_applying_it_makes_exactly_the_change(kind: st
         ]
         drafts.apply(WRITE.replace(confirm=True), draft.key)
 
-    assert belts.export() == wanted
-    assert sorted(map(str, logged(newest))) == sorted(map(str, expected))
+        assert belts.export() == wanted
+        assert sorted(map(str, logged(newest))) == sorted(map(str, expected))
 
 
 def test_what_was_applied_is_one_change_with_the_key_of_the_draft_and_can_be_undone(stored: None) -> None:
