@@ -128,6 +128,19 @@ def test_a_draft_makes_nothing_and_applying_it_makes_exactly_the_change(kind: st
         assert sorted(map(str, logged(newest))) == sorted(map(str, expected))
 
 
+@pytest.mark.parametrize("kind", ["a switch", "many at once", "a copy", "a belt"])
+def test_what_the_change_asks_the_draft_asks(kind: str, stored: None) -> None:
+    for agent in ("ada", "bob"):
+        models.Agent.objects.filter(key=agent).update(protected=True)
+    snapshots.forget()
+    draft = drafts.save(WRITE, CHANGES[kind])
+
+    with pytest.raises(errors.ConfirmationRequired) as raised:
+        drafts.apply(WRITE, draft.key)
+
+    assert any("is protected." in reason for reason in raised.value.reasons)
+
+
 def test_what_was_applied_is_one_change_with_the_key_of_the_draft_and_can_be_undone(stored: None) -> None:
     before = belts.export()
     draft = drafts.save(WRITE, CHANGES["many at once"], title="Less for all")

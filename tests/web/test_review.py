@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
+from django.utils import timezone
 
 from tests import factories
 from tests.plugins.upstream import listing
 from tests.web import dashboard, servers
 from toolbelt import models
+from toolbelt.control import drafts, trials, writing
 from toolbelt.control.reports import queries
-from toolbelt.control.servers import upstream_servers
+from toolbelt.control.servers import decisions, upstream_servers
+from toolbelt.core import errors
 from toolbelt.store import snapshots
 from toolbelt.web.review import views
 
@@ -176,6 +180,46 @@ def test_approving_flagged_tools_requires_confirmation(plugin_manager: Client, c
     again = {name: value for name, value in question.fields if name != "tool"}
     dashboard.post(plugin_manager, DECIDE, tool=every, **again)
     assert waiting(open_page(plugin_manager)) == []
+
+
+def test_a_draft_of_flagged_tools_is_applied_and_scheduled_only_if_confirmed(
+    plugin_manager: Client, changed: None
+) -> None:
+    every = servers.values("files__help")
+    dashboard.post(
+        plugin_manager, "/review/drafts/save/", htmx=True, draft_of=DECIDE, decision="approve", tool=every
+    )
+    [draft] = drafts.listed()
+    address = f"/review/drafts/{draft.key}"
+    at = (timezone.now() + dt.timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M")
+    acts: dict[str, dict[str, Any]] = {"apply": {}, "schedule": {"at": at}}
+    for act, fields in acts.items():
+        question = dashboard.post(plugin_manager, f"{address}/{act}/", **fields).context["confirmation"]
+        assert any("files__help: overrules instructions" in reason for reason in question.reasons)
+        assert not any("\u202e" in reason for reason in question.reasons)
+    assert "files__help" in waiting(open_page(plugin_manager))
+    assert trials.latest(draft.key) is None
+
+    dashboard.post(plugin_manager, f"{address}/apply/", confirm="yes")
+
+    assert "files__help" not in waiting(open_page(plugin_manager))
+
+
+def test_a_draft_of_an_approval_asks_about_the_agents_that_get_the_tools(
+    plugin_manager: Client, changed: None
+) -> None:
+    factories.loadout("all-files", plugins=["files"])
+    factories.agent("gus", loadout="all-files")
+    shown = {change.key: change.value for change in open_page(plugin_manager).review.changes}
+    versions = {key: shown[key].partition("=")[2] for key in ("files__write", "files__ls")}
+    write = writing.by("setup", via="screen")
+    draft = drafts.save(write, lambda write: decisions.approve(write, versions, carry_over=False))
+
+    with pytest.raises(errors.ConfirmationRequired) as raised:
+        drafts.apply(write, draft.key)
+
+    assert any(reason.startswith("gus gets: ") for reason in raised.value.reasons)
+    assert raised.value.differences["added"] == ["files__ls", "files__write"]
 
 
 def test_approving_unflagged_tools_skips_flagged_tools(plugin_manager: Client, changed: None) -> None:

@@ -330,9 +330,8 @@ def approve_tools(request: HttpRequest, name: names.Name, body: ToolApproval) ->
     if body.carry_over:
         auth.require_permissions(request, *_CARRY_OVER_PERMISSIONS)
     approvals.find(name)
-    if not body.confirm and (doubts := inbox.warnings(body.tools)):
-        flags = [f"{tool}: {flag}" for tool, flag in doubts]
-        raise errors.ConfirmationRequired(flags, {"flags": flags})
+    if not body.confirm:
+        inbox.check_findings(body.tools)
     approval = decisions.approve(
         auth.write(request, reason=body.reason), body.tools, plugin=name, carry_over=body.carry_over
     )

@@ -19,7 +19,7 @@ from toolbelt.control import guards, proofs, writing
 from toolbelt.control.access import expirations, switches
 from toolbelt.control.catalog import entries, ordering
 from toolbelt.control.people import rights
-from toolbelt.control.servers import decisions
+from toolbelt.control.servers import decisions, inbox
 from toolbelt.core import belts, errors, grants, texts, tool_versions
 from toolbelt.store import audit, clock, revisions, snapshots, trials
 from toolbelt.store import drafts as rows
@@ -297,7 +297,8 @@ def _make_all(
         after = snapshots.find(str(agent), None)
         effect = guards.effect(before.catalog, before.agent, after.agent)
     if reasons:
-        differences = guards.describe_effect("", None, effect) if effect is not None else _summed(effects_of)
+        summed = guards.summed(effects_of)
+        differences = guards.describe_effect("", None, effect) if effect is not None else summed
         raise errors.ConfirmationRequired([*reasons], differences)
     logged = [entry for entry in audit.after(newest) if not entry.is_fact]
     if _together(logged) != _together(changes):
@@ -312,19 +313,6 @@ def _make_all(
 def _with_agent(reason: str, agent: str) -> str:
     """Return a reason to confirm with the agent it is about, unless it names it, or only one is changed."""
     return reason if not agent or reason.startswith(agent) else f"{agent}: {reason}"
-
-
-def _summed(effects_of: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the effects on several agents together, as :func:`guards.describe_effect` does for one."""
-    known = [each for each in effects_of if each.get("tools")]
-    lists = ("added", "removed", "on_request_added", "on_request_removed")
-    return {
-        "tools": [sum(each["tools"][side] for each in known) for side in (0, 1)],
-        "tokens": [sum(each["tokens"][side] for each in known) for side in (0, 1)],
-        **{name: sorted({tool for each in known for tool in each.get(name, ())}) for name in lists},
-        "policy": [],
-        "breaks": [],
-    }
 
 
 def _step(change: audit.Entry) -> tuple[Any, ...]:
@@ -342,6 +330,8 @@ def _make(write: writing.Write, step: list[audit.Entry], shown: Mapping[str, str
         elif change.action in _REVIEWS:
             versions = {each.subject_key: shown.get(each.subject_key, "") for each in step}
             if change.action == "tool.approve":
+                if not write.confirm:
+                    inbox.check(versions)
                 # What a new name takes over is a change of its own.
                 decisions.approve(write, versions, carry_over=False)
             else:

@@ -6,7 +6,7 @@ import.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolbelt import conf
@@ -147,6 +147,19 @@ def describe_effect(key: str, on: bool | None, effect: effects.Effect) -> dict[s
         "breaks": list(effect.breaks),
         "sessions": effect.sessions,
         "conversations": None if effect.conversations is None else effect.conversations._asdict(),
+    }
+
+
+def summed(effects_of: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the effects on several agents together, as :func:`describe_effect` does for one."""
+    known = [each for each in effects_of if each.get("tools")]
+    lists = ("added", "removed", "on_request_added", "on_request_removed")
+    return {
+        "tools": [sum(each["tools"][side] for each in known) for side in (0, 1)],
+        "tokens": [sum(each["tokens"][side] for each in known) for side in (0, 1)],
+        **{name: sorted({tool for each in known for tool in each.get(name, ())}) for name in lists},
+        "policy": [],
+        "breaks": [],
     }
 
 

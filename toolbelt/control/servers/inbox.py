@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolbelt import conf
+from toolbelt.control import guards
 from toolbelt.control.access import access_index
 from toolbelt.control.servers import approvals
-from toolbelt.core import agents, catalog, effects, risks, tool_versions
+from toolbelt.core import agents, catalog, effects, errors, risks, tool_versions
 from toolbelt.core.rules import budgets, inventory
 from toolbelt.store import audit, snapshots
 
@@ -43,6 +44,17 @@ class NewAccess:
     exceeds_budget: bool
 
 
+class NotConfirmed(errors.ConfirmationRequired):
+    """An approval has to be confirmed: tools have ``findings``, as (tool, warning), or agents gain access by it."""
+
+    def __init__(self, findings: Sequence[tuple[str, str]], gains: Sequence[NewAccess]) -> None:
+        self.findings, self.gains = tuple(findings), tuple(gains)
+        flags = [f"{tool}: {flag}" for tool, flag in findings]
+        described = [guards.describe_effect("", None, gain.effect) for gain in gains if gain.on]
+        differences = guards.summed(described) if described else {}
+        super().__init__([*flags, *_reasons(gains)], {"flags": flags, **differences})
+
+
 def load(plugin: str = "", *, maximum: int, first: str = "") -> Inbox:
     """Return at most ``maximum`` tools to review, ``first`` before all others; of one plugin, if it is named."""
     stored = snapshots.catalog()
@@ -64,6 +76,22 @@ def warnings(keys: Collection[str]) -> list[tuple[str, str]]:
     """Return the warnings to read before approving these tools, as (tool, warning)."""
     found = approvals.findings(snapshots.catalog())
     return [(key, flag) for key in found if key in keys for flag in found[key]]
+
+
+def check_findings(keys: Collection[str]) -> None:
+    """Raise NotConfirmed if any of these tools has findings, which must be confirmed to approve it."""
+    if findings := warnings(keys):
+        raise NotConfirmed(findings, ())
+
+
+def check(keys: Collection[str]) -> tuple[NewAccess, ...]:
+    """Return the new access of each agent, if these tools are approved. Raise NotConfirmed for findings, and for new
+    access that one does not expect: by several tools at once, or by a new one that may do more than read.
+    """
+    findings, gains = warnings(keys), new_access(keys)
+    if findings or (gains and (len(keys) > 1 or brings_writing(keys))):
+        raise NotConfirmed(findings, gains)
+    return gains
 
 
 def objections(keys: Collection[str]) -> list[tuple[str, str]]:
@@ -111,6 +139,20 @@ def last_change(tool: str) -> int | None:
     """Return the newest audit entry of a tool: after an approval, the one to undo."""
     newest = audit.page(subject_kind="tool", subject_key=tool, size=1).entries
     return newest[0].id if newest else None
+
+
+def _reasons(gains: Iterable[NewAccess]) -> Iterator[str]:
+    """Yield in words what each agent gains, for those who confirm it."""
+    for gain in gains:
+        agent = gain.agent.key
+        if gain.on:
+            yield f"{agent} gets: {', '.join(gain.on)}."
+        if gain.destructive:
+            yield f"Enables destructive tools for {agent}: {', '.join(gain.destructive)}."
+        if gain.on_request:
+            yield f"{agent} may load: {', '.join(gain.on_request)}."
+        if gain.exceeds_budget:
+            yield f"{agent} is over budget afterwards."
 
 
 def _approved(stored: catalog.Catalog, keys: Collection[str]) -> catalog.Catalog:

@@ -24,7 +24,7 @@ from toolbelt.control import writing
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
 from toolbelt.core import effects, errors
-from toolbelt.web.kit import forms, http, live, model_panel, notices, pieces, words
+from toolbelt.web.kit import forms, http, live, model_panel, notices, pieces, texts, words
 
 _NOTICE_KEY = "toolbelt.notice"
 _View = TypeVar("_View", bound=Callable[..., HttpResponseBase])
@@ -135,7 +135,7 @@ def build_confirmation(request: http.Request, error: errors.ConfirmationRequired
     )
     return notices.Confirmation(
         title=answers.title,
-        reasons=tuple(map(words.with_few_names, error.reasons)),
+        reasons=tuple(texts.visible(words.with_few_names(reason)) for reason in error.reasons),
         effect=pieces.Effect(
             tools=differences["tools"],
             tokens=differences["tokens"],

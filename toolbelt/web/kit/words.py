@@ -259,10 +259,12 @@ def words_used(query: str | None, used: str) -> str:
 
 def with_few_names(reason: str) -> str:
     """Return a reason with only the first few of its names."""
-    head, colon, names = reason.partition(": ")
-    if not colon:
+    head, colon, rest = reason.partition(": ")
+    names = rest.rstrip(".").split(", ")
+    # What is no list of names is a text to read whole, such as a finding.
+    if not colon or any(" " in name for name in names):
         return reason
-    return f"{head}: {listing(names.rstrip('.').split(', '))}."
+    return f"{head}: {listing(names)}."
 
 
 def contains(query: str, *found: str) -> bool:

@@ -104,13 +104,11 @@ def decide(request: http.Request) -> HttpResponse:
             return _respond(request, f"{_label(keys)} rejected: blocked for everyone.", keys=keys)
         if not data["confirm"]:
             approvals.check_hashes(versions)
-            findings = inbox.warnings(versions)
-            gains = inbox.new_access(versions)
-            if findings or (gains and (len(versions) > 1 or inbox.brings_writing(versions))):
-                return _ask(request, versions, findings, gains)
-            who = _who(gains)
+            who = _who(inbox.check(versions))
         carry = data["carry"] and request.user.has_perms(_CARRY)
         approval = decisions.approve(write, versions, carry_over=carry)
+    except inbox.NotConfirmed as asked:
+        return _ask(request, versions, asked.findings, asked.gains)
     except errors.Stale as stale:
         return _show_changed(request, stale)
     carried = approval.carried
