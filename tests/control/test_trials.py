@@ -230,7 +230,7 @@ def test_a_scheduled_draft_is_applied_at_its_time_as_who_scheduled_it(
 
     assert snapshots.find("bob", None).agent.switches == {"reading": False}
     [entry] = audit.of_batch(draft.key)
-    assert (entry.actor, entry.actor_kind, entry.via) == ("olive", "person", "system")
+    assert (entry.actor, entry.actor_kind, entry.via) == ("olive", "person", "screen")
     assert (of(draft).state, trials.undecided()) == ("applied", [])
 
 
@@ -281,6 +281,30 @@ def test_what_has_to_be_confirmed_is_confirmed_when_it_is_scheduled(draft: draft
         trials.schedule(WRITE, draft.key, NOW + HOUR)
 
     assert trials.latest(draft.key) is None
+
+
+def test_a_schedule_has_no_more_rights_than_the_interface_of_its_author(
+    stored: None, olive: Any, settings: Any
+) -> None:
+    def set_command(name: str) -> Callable[[writing.Write], object]:
+        return lambda write: entries.change(write, "plugin", "srv", {"upstream": {"command": name}})
+
+    settings.TOOLBELT_STDIO_BY_WEB = True
+    with clock.stopped(NOW):
+        entries.put(
+            writing.by("root", via="command"),
+            "plugin",
+            {"name": "srv", "namespace": "srv", "upstream": {"command": "true"}},
+        )
+        draft = drafts.save(WRITE, set_command("false"))
+        scheduled(draft)
+    settings.TOOLBELT_STDIO_BY_WEB = False
+
+    round_at(NOW + HOUR)
+
+    assert of(draft).state == "failed"
+    assert "TOOLBELT_STDIO_BY_WEB" in of(draft).note
+    assert entries.read("plugin", "srv")["upstream"] == {"command": "true"}
 
 
 def protect(agent: str) -> None:
