@@ -11,11 +11,12 @@ import pytest
 from tests.api.conftest import SETUP, Asking, of_operator
 from tests.factories import call
 from toolbelt import models
-from toolbelt.control import drafts, trial_rounds
+from toolbelt.control import drafts, trial_rounds, trials
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
+from toolbelt.control.people import tokens
 from toolbelt.core import grants, tool_versions
-from toolbelt.store import clock, snapshots
+from toolbelt.store import audit, clock, snapshots
 
 SAVED = {"on": False, "dry_run": True, "draft": "Less for Bob"}
 
@@ -122,6 +123,29 @@ def test_a_draft_is_scheduled(olga: Asking) -> None:
     trial = answer.json()["trial"]
     assert (answer.status_code, trial["mode"], trial["starts"]) == (200, "schedule", starts)
     assert switch_of_bob() is True
+
+
+@pytest.mark.parametrize("is_revoked", [False, True])
+def test_a_draft_is_applied_at_its_time_while_the_token_is_valid(olga: Asking, is_revoked: bool) -> None:
+    key, starts = save(), clock.now() + dt.timedelta(hours=1)
+    body = {"starts": grants.format_time(starts), "confirm": True}
+    assert olga.post(f"/drafts/{key}/schedule", body).status_code == 200
+    [token] = tokens.all_tokens()
+    if is_revoked:
+        tokens.revoke(SETUP, token.prefix)
+
+    with clock.stopped(starts + dt.timedelta(minutes=1)):
+        trial_rounds.run()
+
+    trial = trials.latest(key)
+    assert trial is not None
+    assert (trial.state, token.prefix in trial.note) == (
+        ("failed", True) if is_revoked else ("applied", False)
+    )
+    assert switch_of_bob() is is_revoked
+    assert [(entry.actor, entry.via) for entry in audit.of_batch(key)] == (
+        [] if is_revoked else [("olga", "api")]
+    )
 
 
 def test_a_draft_is_discarded(olga: Asking) -> None:

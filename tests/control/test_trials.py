@@ -248,7 +248,20 @@ def deactivated(olive: Any) -> None:
     olive.save()
 
 
-@pytest.mark.parametrize("meanwhile", [stale, demoted, deactivated])
+def replaced(olive: Any) -> None:
+    olive.delete()
+    auth.get_user_model().objects.create_user("olive")
+    roles.assign(WRITE, "olive", "operator")
+
+
+def renamed(olive: Any) -> None:
+    olive.username = "olivia"
+    olive.save()
+    auth.get_user_model().objects.create_user("olive")
+    roles.assign(WRITE, "olive", "operator")
+
+
+@pytest.mark.parametrize("meanwhile", [stale, demoted, deactivated, replaced, renamed])
 def test_a_scheduled_draft_is_not_applied_over_a_change_or_by_who_may_not(
     meanwhile: Callable[[Any], None], draft: drafts.Draft, olive: Any
 ) -> None:

@@ -216,12 +216,14 @@ def observe_draft(request: HttpRequest, draft: names.Name, body: Observe) -> Any
     response={200: Draft, **problems.documented(404, 409)},
 )
 def schedule_draft(request: HttpRequest, draft: names.Name, body: Schedule) -> Any:
-    """Apply a draft at a time, as you: if you may make its change then, and what it changes is as it was.
+    """Apply a draft at a time, as you: if you may make its change then, your token is still valid, and what it changes
+    is as it was.
 
-    Requires the permission to make its change. Far-reaching changes are confirmed now.
+    Requires the permission to make its change. Far-reaching changes are confirmed now, and no others are made.
     """
     found = _to_try(request, draft)
-    trials.schedule(auth.write(request, reason=body.reason, confirm=body.confirm), found.key, body.starts)
+    write = auth.write(request, reason=body.reason, confirm=body.confirm)
+    trials.schedule(write, found.key, body.starts, token=auth.bearer(request).prefix)
     return _document(request, drafts.find(found.key))
 
 

@@ -19,8 +19,9 @@ from django.contrib import auth
 from django.db import connections
 
 from toolbelt.control import drafts, proofs, repeating, trials, writing
+from toolbelt.control.people import rights
 from toolbelt.core import errors, replay
-from toolbelt.store import clock, locks, recorded_facts
+from toolbelt.store import clock, credentials, locks, recorded_facts
 from toolbelt.store import trials as rows
 
 SECONDS = 60.0
@@ -98,22 +99,40 @@ def _apply(trial: rows.Trial) -> bool:
         raise errors.Refused(
             f"No server could apply it within {trials.LATEST // dt.timedelta(hours=1)} hour of its time."
         )
-    draft = drafts.find(trial.draft)
-    users = auth.get_user_model()._default_manager
-    user = users.filter(**{auth.get_user_model().USERNAME_FIELD: trial.author}, is_active=True).first()
-    if user is None or not drafts.may_apply(user, draft):
-        raise errors.Refused(f"{trial.author}, who scheduled it, may not make this change any more.")
     write = _by_author(trial)
     with writing.begin():
         current = rows.find(trial.pk)
         if current is None or not current.is_running:
             return False
+        draft = drafts.find(trial.draft)
+        user = _user(current)
+        if user is None or not drafts.may_apply(user, draft):
+            raise errors.Refused(f"{trial.author}, who scheduled it, may not make this change any more.")
+        if not _is_token_valid(current):
+            raise errors.Refused(
+                f"The token {trial.token}, with which it was scheduled, is not valid any more."
+            )
         reasons = drafts.to_confirm(write, draft)
         if new := [reason for reason in reasons if reason not in current.confirmed]:
             raise errors.Refused(f"It would now have to be confirmed: {' '.join(new)}")
         drafts.apply(write.replace(confirm=True), draft.key)
         rows.end(trial.pk, "applied")
     return True
+
+
+def _user(trial: rows.Trial) -> rights.User | None:
+    """Return the user who scheduled a draft, if they may log in; not another one who got their name."""
+    model = auth.get_user_model()
+    found = model._default_manager.filter(pk=trial.user or 0, is_active=True).first()
+    return found if found is not None and found.get_username() == trial.author else None
+
+
+def _is_token_valid(trial: rows.Trial) -> bool:
+    """Return whether requests with the token are accepted with which a draft was scheduled, if it was with one."""
+    if trial.via != "api":
+        return True
+    stored = credentials.find(trial.token)
+    return stored is not None and stored.user_id == trial.user and stored.token.is_valid(clock.now())
 
 
 def _by_author(trial: rows.Trial) -> writing.Write:
