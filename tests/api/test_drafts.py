@@ -11,7 +11,7 @@ import pytest
 from tests.api.conftest import SETUP, Asking, of_operator
 from tests.factories import call
 from toolbelt import models
-from toolbelt.control import drafts, trial_rounds, trials
+from toolbelt.control import drafts, trial_rounds, trials, writing
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
@@ -154,6 +154,17 @@ def test_a_draft_is_discarded(olga: Asking) -> None:
     assert olga.delete(f"/drafts/{key}").status_code == 204
     assert olga.get(f"/drafts/{key}").status_code == 404
     assert olga.get("/drafts/nothing").status_code == 404
+
+
+def test_an_author_without_the_permission_does_not_discard_what_is_tried(olga: Asking) -> None:
+    author = Asking(of_operator("fay"))
+    write = writing.by("fay", via="api").replace(confirm=True)
+    key = drafts.save(write, lambda write: switches.flip(write, "bob", "reading", False)).key
+    assert olga.post(f"/drafts/{key}/observe", {}).status_code == 200
+
+    assert author.delete(f"/drafts/{key}").status_code == 403
+    assert olga.delete(f"/drafts/{key}/trial").status_code == 200
+    assert author.delete(f"/drafts/{key}").status_code == 204
 
 
 def test_what_is_saved_needs_the_permission_to_make_it(stored: None) -> None:

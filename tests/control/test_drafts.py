@@ -19,6 +19,7 @@ from toolbelt.control.people import rights, roles
 from toolbelt.control.servers import decisions
 from toolbelt.core import errors, tool_versions
 from toolbelt.store import audit, clock, snapshots
+from toolbelt.store import drafts as rows
 
 WRITE = writing.by("olive", via="screen")
 Act = Callable[[writing.Write], object]
@@ -354,3 +355,18 @@ def test_the_proof_of_a_draft_is_that_of_its_change(stored: None) -> None:
     proof = drafts.prove(WRITE, draft.key)
 
     assert (proof.calls, proof.count("refused")) == (1, 1)
+
+
+def test_a_draft_that_is_kept_longer_meanwhile_is_not_discarded(
+    stored: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with clock.stopped(NOW):
+        draft = drafts.save(WRITE, flip(), ends=NOW + dt.timedelta(hours=1))
+    # Another process moves its end after the list was read.
+    monkeypatch.setattr(rows, "ended", lambda: [draft])
+    models.Draft.objects.update(ends=NOW + dt.timedelta(hours=20))
+
+    with clock.stopped(NOW + dt.timedelta(hours=1)):
+        assert drafts.discard_ended() == 0
+
+    assert drafts.find(draft.key).applied is None

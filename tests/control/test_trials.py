@@ -348,6 +348,16 @@ def test_a_schedule_applies_nothing_that_was_not_confirmed(stored: None, olive: 
     assert drafts.find(draft.key).applied is None
 
 
+def test_a_draft_that_has_ended_is_not_tried(stored: None, olive: Any) -> None:
+    with clock.stopped(NOW):
+        draft = drafts.save(WRITE, flip(), ends=NOW + HOUR)
+    with clock.stopped(NOW + 2 * HOUR):
+        with pytest.raises(errors.Refused):
+            trials.schedule(WRITE.replace(confirm=True), draft.key, NOW + 3 * HOUR)
+        with pytest.raises(errors.Refused):
+            trials.observe(WRITE, draft.key)
+
+
 def test_a_draft_is_scheduled_for_a_time_to_come_by_a_user(draft: drafts.Draft) -> None:
     with clock.stopped(NOW):
         for starts in (NOW, NOW + 91 * DAY, (NOW + DAY).replace(tzinfo=None)):

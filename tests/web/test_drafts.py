@@ -275,6 +275,48 @@ def test_a_draft_is_discarded(administrator: Client) -> None:
     assert administrator.get(f"/review/drafts/{uuid.uuid4()}/").status_code == 404
 
 
+@pytest.fixture
+def former(db: None) -> Client:
+    """Log in an operator whose role was taken away after she saved drafts."""
+    return fast_fixtures.logged_in(get_user_model().objects.create_user("fay"))
+
+
+def of_former(change: Any) -> drafts.Draft:
+    return drafts.save(writing.by("fay", via="screen").replace(confirm=True), change)
+
+
+def test_only_who_may_apply_a_draft_discards_it_while_it_is_tried(
+    administrator: Client, former: Client
+) -> None:
+    draft = of_former(lambda write: switches.flip(write, "ada", "issues", False))
+    at = f"{timezone.localtime(clock.now() + dt.timedelta(hours=2)):%Y-%m-%dT%H:%M}"
+    act(administrator, draft, "schedule", at=at, confirm="yes")
+
+    assert act(former, draft, "discard").status_code == 403
+    assert not former.get(f"/review/drafts/{draft.key}/").context["page"].may_discard
+    act(administrator, draft, "stop")
+
+    act(former, draft, "discard")
+    assert drafts.listed() == []
+
+
+def test_an_author_who_may_not_read_what_a_draft_changes_sees_nothing_of_it(
+    administrator: Client, former: Client
+) -> None:
+    entries.put(WRITE, "plugin", {"name": "srv", "namespace": "srv", "upstream": {"command": "true"}})
+    draft = of_former(lambda write: entries.change(write, "plugin", "srv", {"title": "Server"}))
+    trials.observe(WRITE, draft.key)
+    entries.change(WRITE, "plugin", "srv", {"title": "Project Zero"})
+    note = "title of plugin srv was not set, and is Project Zero"
+    models.Trial.objects.update(state="stopped", note=note)
+
+    page = former.get(f"/review/drafts/{draft.key}/")
+    assert "Project Zero" not in page.content.decode()
+    assert note not in page.content.decode()
+    assert page.context["page"].differing == ("plugin srv is not as it was",)
+    assert note in administrator.get(f"/review/drafts/{draft.key}/").content.decode()
+
+
 def test_previews_have_a_button_that_saves_a_draft(operator: Client, olive: auth.User) -> None:
     asked = dashboard.switch(operator, "releases", "true", "unset", agent="bob")
     menu = operator.get("/agents/ada/effect/issues/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import uuid
 from collections.abc import Callable
@@ -259,9 +260,9 @@ def read_report(request: HttpRequest, draft: names.Name) -> Any:
 
 @router.delete("/drafts/{draft}", auth=auth.writing(), response={204: None, **problems.documented(404)})
 def discard_draft(request: HttpRequest, draft: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:
-    """Discard a draft. Requires the permission to make its change, unless it is yours."""
+    """Discard a draft. Requires the permission to make its change, unless it is yours and not tried."""
     found = _find(request, draft)
-    if found.author != auth.bearer(request).name:
+    if found.author != auth.bearer(request).name or drafts.is_tried(found):
         auth.require_undo_permissions(request, drafts.reversals(found))
     drafts.discard(auth.write(request, reason=query.reason), found.key)
     return ninja.Status(204, None)
@@ -293,8 +294,12 @@ def _document(request: HttpRequest, draft: drafts.Draft) -> dict[str, Any]:
         audit_serializer.serialize(change, is_open=change.subject_kind in readable)
         for change in draft.changes
     ]
+    trial = trials.latest(draft.key)
+    if trial is not None and any(change.subject_kind not in readable for change in draft.changes):
+        # It says what is not as it was.
+        trial = dataclasses.replace(trial, note="")
     names_of_draft = ("key", "title", "author", "reason", "at", "ends", "revision", "applied", "applied_by")
     return {name: getattr(draft, name) for name in names_of_draft} | {
         "changes": [{name: change[name] for name in DraftChange.model_fields} for change in changes],
-        "trial": trials.latest(draft.key),
+        "trial": trial,
     }

@@ -130,11 +130,18 @@ def verb(change: audit.Entry) -> str:
     return f"{word} {words[change.subject_kind]}"
 
 
-def differing(draft: Draft) -> tuple[str, ...]:
-    """Return in words what is not as it was when a draft was saved, so that it cannot be applied."""
-    return tuple(
-        f"{name} was {_describe(was)}, and is {_describe(now)}"
-        for name, (was, now) in _differing(draft.changes)
+def differing(draft: Draft, may_read: Callable[[str], bool]) -> tuple[str, ...]:
+    """Return in words what is not as it was when a draft was saved, so that it cannot be applied: without the values of
+    the kinds of entries that the reader may not read.
+    """
+    shown = [change for change in draft.changes if may_read(change.subject_kind)]
+    hidden: dict[str, list[audit.Entry]] = {}
+    for change in draft.changes:
+        if not may_read(change.subject_kind):
+            hidden.setdefault(_word(change), []).append(change)
+    return (
+        *(f"{name} was {_describe(was)}, and is {_describe(now)}" for name, (was, now) in _differing(shown)),
+        *(f"{word} is not as it was" for word, changes in hidden.items() if any(_differing(changes))),
     )
 
 
@@ -186,6 +193,19 @@ def to_confirm(write: writing.Write, draft: Draft) -> tuple[str, ...]:
     return ()
 
 
+def refuse_closed(draft: Draft) -> None:
+    """Raise errors.Refused for a draft that was applied or has ended."""
+    if draft.applied is not None:
+        raise errors.Refused(f"This draft was already applied by {draft.applied_by}.")
+    if not draft.is_open:
+        raise errors.Refused("This draft has ended. Make the change again.")
+
+
+def is_tried(draft: Draft) -> bool:
+    """Return whether a draft is observed or scheduled: then only those who may apply it may discard it."""
+    return bool(trials.running([draft.key]))
+
+
 def keep_until(draft: Draft, ends: dt.datetime) -> None:
     """Discard a draft no earlier than at ``ends``, in the transaction of the caller."""
     if draft.ends < ends:
@@ -202,10 +222,7 @@ def apply(write: writing.Write, key: uuid.UUID | str) -> writing.Change:
         draft = rows.find(_key(key), lock=True)
         if draft is None:
             raise _not_found(key)
-        if draft.applied is not None:
-            raise errors.Refused(f"This draft was already applied by {draft.applied_by}.")
-        if not draft.is_open:
-            raise errors.Refused("This draft has ended. Make the change again.")
+        refuse_closed(draft)
         change = make(write, draft)
         rows.applied(draft.key, write.actor.name)
         # What it would do is no longer a question.
@@ -228,19 +245,21 @@ def discard(write: writing.Write, key: uuid.UUID | str) -> None:
 
 def discard_ended() -> int:
     """Delete the drafts whose time has come; return their number."""
-    drafts = rows.ended()
-    for draft in drafts:
-        # Another process may have deleted it.
+    deleted = 0
+    for ended in rows.ended():
         with writing.begin():
-            if rows.find(draft.key, lock=True) is None:
+            draft = rows.find(ended.key, lock=True)
+            # Another process may have deleted it, or a trial keeps it longer.
+            if draft is None or draft.ends > clock.now():
                 continue
             rows.remove([draft.key])
+            deleted += 1
             if draft.applied is None:
                 clock_write = writing.Write(actor=expirations.SYSTEM)
                 writing.record(
                     clock_write, "draft", str(draft.key), action="draft.end", before=_about(draft), after=None
                 )
-    return len(drafts)
+    return deleted
 
 
 def _collect(

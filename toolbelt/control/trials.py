@@ -165,8 +165,7 @@ def days_of(trial: Trial) -> int:
 
 def _open(key: uuid.UUID | str) -> drafts.Draft:
     draft = drafts.find(key)
-    if draft.applied is not None:
-        raise errors.Refused(f"This draft was already applied by {draft.applied_by}.")
+    drafts.refuse_closed(draft)
     return draft
 
 

@@ -28,6 +28,7 @@ from toolbelt.web.kit import forms as kit
 
 # The most changes of a draft that its page shows.
 MAX_SHOWN = 200
+_HIDDEN = "It could not be applied: those who may read what it changes see why."
 
 
 class Saved(forms.Form):
@@ -65,11 +66,11 @@ def page(request: http.Request, draft: uuid.UUID) -> HttpResponse:
 @responses.require_read("call_record")
 def prove(request: http.Request, draft: uuid.UUID) -> HttpResponse:
     """Show what a draft would have done to the recorded calls: a part for htmx, else a page."""
-    proof, refusal = None, ""
+    proof, refusal, found = None, "", _find(request, draft)
     try:
-        proof = drafts.prove(responses.write(request), _find(request, draft).key)
+        proof = drafts.prove(responses.write(request), found.key)
     except errors.ToolbeltError as error:
-        refusal = str(error)
+        refusal = str(error) if _is_open(request, found) else _HIDDEN
     view = proofs.Page(request, proof, refusal)
     return responses.show(request, view, "proofs/proof.html", "proofs/_proof.html")
 
@@ -196,9 +197,8 @@ class _Change(pieces.View):
     """A change of a draft: what it does to what."""
 
     def __init__(self, request: http.Request, change: Any, stored: Any) -> None:
-        line = audit_words.Line(
-            change, False, is_open=rights.may_read(request.user, change.subject_kind), stored=stored
-        )
+        is_open = rights.may_read(request.user, change.subject_kind)
+        line = audit_words.Line(change, False, is_open=is_open, stored=stored if is_open else None)
         self.verb = drafts.verb(change)
         self.kind, self.subject, self.title, self.url = line.kind, line.subject, line.title, line.url
         self.agent, self.is_flip, self.differences = line.agent, line.is_flip, line.differences
@@ -211,11 +211,12 @@ class _Change(pieces.View):
 
 
 class _Trial(pieces.View):
-    """The last trial of a draft, and what it has counted."""
+    """The last trial of a draft, and what it has counted; why it failed only if ``is_open``."""
 
-    def __init__(self, request: http.Request, trial: trials.Trial) -> None:
+    def __init__(self, request: http.Request, trial: trials.Trial, is_open: bool) -> None:
         self.mode, self.is_running = trial.mode, trial.is_running
-        self.starts, self.ends, self.author, self.note = trial.starts, trial.ends, trial.author, trial.note
+        self.starts, self.ends, self.author = trial.starts, trial.ends, trial.author
+        self.note = trial.note if is_open or not trial.note else _HIDDEN
         is_report = trial.mode == "observe" and rights.may_read(request.user, "call_record")
         self.report = proofs.Page(request, trials.report(trial), "") if is_report else None
         self.rules = [*trials.observed_rules(trial).items()] if is_report else []
@@ -228,11 +229,12 @@ class _DraftPage(pieces.Page):
         stored = access_index.catalog_view().catalog
         self.draft = draft
         self.list_url = reverse("web:drafts")
-        self.differing = drafts.differing(draft) if draft.is_open else ()
+        may_read = functools.partial(rights.may_read, request.user)
+        self.differing = drafts.differing(draft, may_read) if draft.is_open else ()
         self.may_apply = draft.is_open and drafts.may_apply(request.user, draft)
         self.may_discard = _may_discard(request, draft)
         trial = trials.latest(draft.key)
-        self.trial = None if trial is None else _Trial(request, trial)
+        self.trial = None if trial is None else _Trial(request, trial, _is_open(request, draft))
         self.is_tried = trial is not None and trial.is_running
         self.may_try = self.may_apply and not self.is_tried and not self.differing
         self.days, self.all_days = trials.DAYS, (7, 14, 30)
@@ -259,7 +261,13 @@ def _check(request: http.Request, key: uuid.UUID) -> drafts.Draft:
 
 
 def _may_discard(request: http.Request, draft: drafts.Draft) -> bool:
-    return draft.author == request.user.get_username() or drafts.may_apply(request.user, draft)
+    is_own = draft.author == request.user.get_username() and not drafts.is_tried(draft)
+    return is_own or drafts.may_apply(request.user, draft)
+
+
+def _is_open(request: http.Request, draft: drafts.Draft) -> bool:
+    """Return whether the user may read everything that a draft changes."""
+    return all(rights.may_read(request.user, change.subject_kind) for change in draft.changes)
 
 
 def _address(draft: drafts.Draft) -> str:
