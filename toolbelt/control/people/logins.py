@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 
 from toolbelt import models
@@ -91,7 +92,7 @@ def prune(now: dt.datetime) -> None:
     """Delete the sessions that have expired, and the rows of logins whose session is gone, a day after their last use:
     a row may be stored a moment before its session.
     """
-    importlib.import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+    SessionStore.clear_expired()
     gone = models.Login.objects.exclude(session_key__in=Session.objects.values("session_key"))
     gone.filter(last_used__lt=now - FORGOTTEN).delete()
 
