@@ -25,6 +25,15 @@ def test_keys_of_arguments_are_cleaned_as_values_are() -> None:
     assert masked == {"[withheld]": "[withheld]", "a\ufffd": ["b\ufffd"], "c?": 1}
 
 
+def test_names_that_differ_in_their_secrets_only_are_numbered() -> None:
+    masking.add("sesame-2000")
+    masking.add("sesame-3000")
+    given = {"sesame-2000": 1, "[withheld] (2)": 2, "sesame-3000": 3}
+    shown = {"[withheld]": 1, "[withheld] (2)": 2, "[withheld] (3)": 3}
+    assert recordings.masked({"x": given}) == {"x": shown}
+    assert recordings.masked({"password": given}) == {"password": dict.fromkeys(shown, "[withheld]")}
+
+
 @pytest.mark.parametrize(
     "name",
     ["apiKey", "x-api-key", "pwd", "credentials", "private_key", "AWS_SECRET_ACCESS_KEY", "session_id"],

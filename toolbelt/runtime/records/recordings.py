@@ -4,6 +4,7 @@ secrets.
 
 from __future__ import annotations
 
+import collections
 import datetime as dt
 import functools
 import hashlib
@@ -242,10 +243,9 @@ def masked(value: Any, depth: int = 0) -> Any:
         return secrets.MASK
     match value:
         case Mapping():
+            names = _names(value)
             return {
-                _cleaned(str(key)): _withheld(item)
-                if secret_texts.is_name(str(key))
-                else masked(item, depth + 1)
+                names[key]: _withheld(item) if secret_texts.is_name(str(key)) else masked(item, depth + 1)
                 for key, item in value.items()
             }
         case list() | tuple():
@@ -257,7 +257,22 @@ def masked(value: Any, depth: int = 0) -> Any:
 
 def _withheld(value: Any) -> Any:
     """Return what an argument that is named like a secret leaves: only the names in it."""
-    return {_cleaned(str(key)): secrets.MASK for key in value} if isinstance(value, Mapping) else secrets.MASK
+    return dict.fromkeys(_names(value).values(), secrets.MASK) if isinstance(value, Mapping) else secrets.MASK
+
+
+def _names(value: Mapping[Any, Any]) -> dict[Any, str]:
+    """Return the names without secrets, by key; those that are the same then are numbered, so that none is hidden."""
+    names: dict[Any, str] = {}
+    taken: set[str] = set()
+    numbers: collections.Counter[str] = collections.Counter()
+    for key in value:
+        name = cleaned = _cleaned(str(key))
+        while name in taken:
+            numbers[cleaned] += 1
+            name = f"{cleaned} ({numbers[cleaned] + 1})"
+        taken.add(name)
+        names[key] = name
+    return names
 
 
 def _cleaned(text: str) -> str:
