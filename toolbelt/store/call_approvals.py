@@ -30,8 +30,8 @@ _LISTS = ("rules", "approved_by", "wanted")
 
 
 def connect() -> None:
-    """Withdraw what is open of every agent that is deleted, and end what a deleted user has approved for a while: new
-    ones of their names start without it.
+    """Withdraw what is open of every agent that is deleted, and end what a deleted user has approved for a while or
+    before others have to: new ones of their names start without it.
     """
     signals.post_delete.connect(_agent_deleted, sender=models.Agent, dispatch_uid="toolbelt.call_approvals")
     users, uid = auth.get_user_model(), "toolbelt.call_approvals.users"
@@ -297,3 +297,9 @@ def _user_deleted(instance: Any, **_: Any) -> None:
     name, rows = instance.get_username(), models.Approval.objects.filter(always__isnull=False)
     ended = [key for key, names in rows.values_list("pk", "approved_by") if name in names]
     rows.filter(pk__in=ended).update(always=None)
+    for row in models.Approval.objects.filter(state="pending"):
+        if name in row.approved_by:
+            others = [each for each in row.approved_by if each != name]
+            models.Approval.objects.filter(pk=row.pk, state="pending", version=row.version).update(
+                approved_by=others, version=row.version + 1
+            )

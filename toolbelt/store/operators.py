@@ -51,6 +51,17 @@ def decidable_by(users: Iterable[str]) -> dict[str, frozenset[str] | None]:
     return {user.get_username(): decidable(user) for user in active}
 
 
+def no_longer_deciding(users: Collection[str], agent: str) -> frozenset[str]:
+    """Return those of these users who have an account that may not decide about the agent's calls now."""
+    if not users:
+        return frozenset()
+    among, model = decidable_by(users), auth.get_user_model()
+    name = model.USERNAME_FIELD
+    accounts = model._default_manager.filter(**{f"{name}__in": list(users)}).values_list(name, flat=True)
+    may = {user for user, agents in among.items() if agents is None or agent in agents}
+    return frozenset(accounts) - may
+
+
 def groups_of(users: Iterable[str]) -> dict[str, frozenset[str]]:
     """Return the groups of active users, by their names; a user without any is left out."""
     model = auth.get_user_model()

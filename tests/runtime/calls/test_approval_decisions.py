@@ -226,6 +226,7 @@ def test_figures_say_how_often_how_fast_and_what_each_person_decided(ran: list[A
 def join(group: str, *names: str) -> None:
     for name in names:
         user, _ = auth.User.objects.get_or_create(username=name)
+        user.user_permissions.add(auth.Permission.objects.get(codename="decide_approval"))
         user.groups.add(auth.Group.objects.get_or_create(name=group)[0])
 
 
@@ -267,6 +268,29 @@ def test_who_left_the_group_meanwhile_does_not_count(ran: list[Any]) -> None:
     auth.User.objects.get(username="olive").groups.clear()
     assert asked.approve(asked.PIA).state == "pending"
     assert asked.approve(writing.by("otto", via="screen")).state == "approved"
+
+
+@pytest.mark.parametrize("lost", ["a login", "a permission", "an account"])
+def test_who_may_not_decide_any_more_when_the_last_person_approves_does_not_count(
+    ran: list[Any], lost: str
+) -> None:
+    join("finance", "olive", "pia", "otto")
+    entries.change(OPERATOR, "gate_rule", "over-500", {"approvals": 2})
+    asked.call()
+    asked.approve(asked.OLIVE)
+    olive = auth.User.objects.get(username="olive")
+    match lost:
+        case "a login":
+            olive.is_active = False
+            olive.save()
+        case "a permission":
+            olive.user_permissions.clear()
+        case _:
+            olive.delete()
+    assert asked.approve(asked.PIA).state == "pending"
+    assert asked.latest().approved_by == ("pia",)
+    assert asked.approve(writing.by("otto", via="screen")).state == "approved"
+    assert asked.code(asked.call()) == "ok"
 
 
 def test_where_several_rules_ask_each_gets_its_own_people(ran: list[Any]) -> None:

@@ -6,6 +6,7 @@ was edited since is refused. Which secrets a call has is not known here, so they
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import re
 import statistics
@@ -267,7 +268,11 @@ def approve(write: writing.Write, key: str, shown: str, always: dt.timedelta | N
 
     def act(approval: Approval) -> Approval:
         _check_shown(write, approval, shown)
-        groups = operators.groups_of([*approval.approved_by, write.actor.name])
+        # Who approved it before counts only while they may.
+        lost = operators.no_longer_deciding(approval.approved_by, approval.agent)
+        approved_by = tuple(name for name in approval.approved_by if name not in lost)
+        approval = dataclasses.replace(approval, approved_by=approved_by)
+        groups = operators.groups_of([*approved_by, write.actor.name])
         approved = call_approvals.approve(approval, write.actor.name, clock.now(), groups)
         if always is None:
             return approved
