@@ -44,6 +44,7 @@ def test_setting_the_current_value_changes_nothing(olga: Asking) -> None:
         "reasons": [],
         "left_out": [],
         "past": None,
+        "draft": None,
     }
     assert olga.delete(SWITCH).json()["change"] is None
 

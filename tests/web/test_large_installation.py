@@ -29,7 +29,7 @@ from toolbelt.web.kit import paging
 pytestmark = pytest.mark.django_db
 
 AGENTS, TOOLS = 70, 900
-MAX_QUERIES = 21
+MAX_QUERIES = 22
 
 
 @pytest.fixture(scope="module")
