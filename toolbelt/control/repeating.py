@@ -5,16 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import structlog
+from django.db import connections
+
+_log = structlog.get_logger(__name__)
+
 
 class Repeating:
-    """A background thread, for servers: it does the work, and does it again after the seconds that the work returns.
+    """A background thread, for servers, that does the work each ``seconds``, or when the work says: it may return after
+    how many seconds it is to be done again.
 
-    It does not begin immediately, but after the ``first`` seconds, because a starting server has other work. The work
-    handles its errors itself.
+    It does not begin immediately, because a starting server has other work. An error is logged as ``failure``, and the
+    work is done again.
     """
 
-    def __init__(self, name: str, work: Callable[[], float], first: float) -> None:
-        self._name, self._work, self._first = name, work, first
+    def __init__(self, name: str, work: Callable[[], float | None], seconds: float, failure: str) -> None:
+        self._name, self._work, self._seconds, self._failure = name, work, seconds, failure
         self._stopping: threading.Event | None = None
 
     def start(self) -> None:
@@ -30,6 +36,15 @@ class Repeating:
             self._stopping = None
 
     def _repeat(self, stopping: threading.Event) -> None:
-        seconds = self._first
+        seconds = self._seconds
         while not stopping.wait(seconds):
-            seconds = self._work()
+            seconds = self._once() or self._seconds
+
+    def _once(self) -> float | None:
+        try:
+            return self._work()
+        except Exception:
+            _log.exception(self._failure)
+            return None
+        finally:
+            connections.close_all()

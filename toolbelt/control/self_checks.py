@@ -14,7 +14,6 @@ import random
 from dataclasses import dataclass
 
 import structlog
-from django.db import connections
 from django.utils import timezone
 
 from toolbelt.control import past, past_replays, repeating
@@ -115,17 +114,10 @@ def _is_made() -> bool:
     return found is not None and found.at >= (night if night <= now else night - dt.timedelta(days=1))
 
 
-def _run() -> float:
-    """Make the check, if it is due; return the seconds until the next look."""
-    try:
-        if (checked := run_due()) is not None and checked.mismatches:
-            _log.error("replays decided otherwise", calls=checked.mismatches)
-    except Exception:
-        _log.exception("replays not checked")
-    finally:
-        connections.close_all()
-    return SECONDS
+def _run() -> None:
+    if (checked := run_due()) is not None and checked.mismatches:
+        _log.error("replays decided otherwise", calls=checked.mismatches)
 
 
-_thread = repeating.Repeating("toolbelt-self-check", _run, SECONDS)
+_thread = repeating.Repeating("toolbelt-self-check", _run, SECONDS, "replays not checked")
 start, stop = _thread.start, _thread.stop

@@ -16,7 +16,6 @@ from typing import cast
 
 import structlog
 from django.contrib import auth
-from django.db import connections
 
 from toolbelt.control import drafts, proofs, repeating, trials, writing
 from toolbelt.control.people import rights
@@ -178,20 +177,13 @@ def _union(named: Iterable[Mapping[str, Collection[str]]]) -> dict[str, Collecti
     return dict(total)
 
 
-def _work() -> float:
-    """Do a round; return the seconds until the next one."""
+def _work() -> None:
     global _seen
-    try:
-        # Only what was there a round ago: what is stored at the same time may still be missing before it.
-        seen, _seen = _seen, recorded_facts.newest_id()
-        if seen is not None:
-            run(until=seen)
-    except Exception:
-        _log.exception("drafts not tried")
-    finally:
-        connections.close_all()
-    return SECONDS
+    # Only what was there a round ago: what is stored at the same time may still be missing before it.
+    seen, _seen = _seen, recorded_facts.newest_id()
+    if seen is not None:
+        run(until=seen)
 
 
-_thread = repeating.Repeating("toolbelt-trials", _work, SECONDS)
+_thread = repeating.Repeating("toolbelt-trials", _work, SECONDS, "drafts not tried")
 start, stop = _thread.start, _thread.stop

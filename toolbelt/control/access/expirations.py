@@ -11,9 +11,6 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-import structlog
-from django.db import connections
-
 from toolbelt.control import repeating, writing
 from toolbelt.core import errors
 from toolbelt.core import grants as values
@@ -23,7 +20,6 @@ SYSTEM = writing.Actor(name="system", via="system", kind="clock")
 # The maximum time to wait for the next expiry: another process may have set an earlier one meanwhile.
 MAX_POLL_SECONDS = 15.0
 
-_log = structlog.get_logger(__name__)
 _UNBLOCKED: Mapping[str, Any] = {"blocked": None, "block_ends": None}
 
 
@@ -140,19 +136,15 @@ def _record(current: snapshots.StoredState) -> None:
 
 def _seconds_to_wait() -> float:
     """Record expiries; return the seconds until there may be more."""
-    try:
-        record_due()
-        now = clock.now()
-        ends = (*expiry.next_ends(now).values(), expiry.next_block_end(now))
-        soonest = min((at for at in ends if at is not None), default=None)
-        remaining = MAX_POLL_SECONDS if soonest is None else (soonest - now).total_seconds()
-        return min(max(remaining, 0.1), MAX_POLL_SECONDS)
-    except Exception:
-        _log.exception("expired grants not recorded")
-        return MAX_POLL_SECONDS
-    finally:
-        connections.close_all()
+    record_due()
+    now = clock.now()
+    ends = (*expiry.next_ends(now).values(), expiry.next_block_end(now))
+    soonest = min((at for at in ends if at is not None), default=None)
+    remaining = MAX_POLL_SECONDS if soonest is None else (soonest - now).total_seconds()
+    return min(max(remaining, 0.1), MAX_POLL_SECONDS)
 
 
-_thread = repeating.Repeating("toolbelt-expirations", _seconds_to_wait, MAX_POLL_SECONDS)
+_thread = repeating.Repeating(
+    "toolbelt-expirations", _seconds_to_wait, MAX_POLL_SECONDS, "expired grants not recorded"
+)
 start, stop = _thread.start, _thread.stop

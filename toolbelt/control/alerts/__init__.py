@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import structlog
-from django.db import connections
 
 from toolbelt import conf
 from toolbelt.control import repeating, writing
@@ -133,18 +132,11 @@ def _deliver(declared: alerts.Plan, destination: alerts.Destination, *, only: in
     return len(taken)
 
 
-def _run() -> float:
-    """Run, if there is a file; return the seconds until the next time."""
-    if not conf.ALERTS_FILE:
-        return SECONDS
-    try:
+def run_planned() -> None:
+    """Run, if there is a file."""
+    if conf.ALERTS_FILE:
         run(plan())
-    except Exception:
-        _log.exception("alerts not delivered")
-    finally:
-        connections.close_all()
-    return SECONDS
 
 
-_thread = repeating.Repeating("toolbelt-alerts", _run, SECONDS)
+_thread = repeating.Repeating("toolbelt-alerts", run_planned, SECONDS, "alerts not delivered")
 start, stop = _thread.start, _thread.stop

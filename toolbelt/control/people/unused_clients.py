@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 
-import structlog
-from django.db import connections
 from django.utils import timezone
 from oauth2_provider import models as oauth
 
@@ -20,8 +18,6 @@ from toolbelt.control.people import logins
 # How long a client may be without a connection.
 UNUSED = dt.timedelta(days=1)
 SECONDS = 3600.0
-
-_log = structlog.get_logger(__name__)
 
 
 def prune(now: dt.datetime) -> int:
@@ -38,16 +34,9 @@ def prune(now: dt.datetime) -> int:
     return number
 
 
-def _prune() -> float:
-    """Remove them; return the seconds until the next time."""
-    try:
-        prune(timezone.now())
-    except Exception:
-        _log.exception("unused clients not removed")
-    finally:
-        connections.close_all()
-    return SECONDS
+def _prune() -> None:
+    prune(timezone.now())
 
 
-_thread = repeating.Repeating("toolbelt-unused-clients", _prune, SECONDS)
+_thread = repeating.Repeating("toolbelt-unused-clients", _prune, SECONDS, "unused clients not removed")
 start, stop = _thread.start, _thread.stop
