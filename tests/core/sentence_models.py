@@ -34,6 +34,8 @@ class Model:
 @contextlib.contextmanager
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
     """Replace the sentence model of the optional extra."""
+    # A command that ran in an earlier test chose the file in the folder of the installation.
+    sentences.use(None)
     model = Model()
     monkeypatch.setattr(sentence_model, "is_installed", lambda: True)
     monkeypatch.setattr(sentence_model, "_model", lambda: model)
