@@ -5,6 +5,7 @@ A part derives a class from :class:`Checks`, and defines the commands. The perso
 
 from __future__ import annotations
 
+import abc
 import html
 import os
 import pty
@@ -25,18 +26,19 @@ SECONDS = 90
 _QUESTION = re.compile(r"http://\S*?/oauth/authorize\?[\w.~%&=+-]+")
 
 
-class Checks:
+class Checks(abc.ABC):
     """The command line of a client. ``shown`` is what it calls itself, and ``is_connected`` what its list then says."""
 
     shown: str
     is_connected: str
 
+    @abc.abstractmethod
     def program(self) -> Sequence[str]:
-        raise NotImplementedError
+        """Return the command of the program, without arguments."""
 
+    @abc.abstractmethod
     def add(self, address: str) -> Sequence[str]:
         """Return the arguments that add a server. It may begin to sign in."""
-        raise NotImplementedError
 
     def environment(self, home: Path) -> dict[str, str]:
         """Return the variables of the program: a home of its own, and no browser."""

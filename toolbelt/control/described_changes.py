@@ -29,7 +29,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reversal:
-    """What would undo a change: whoever may do this may make the change."""
+    """What would undo a change, which requires the same permissions."""
 
     action: str
     subject_kind: str

@@ -146,12 +146,12 @@ def differing(draft: Draft, may_read: Callable[[str], bool]) -> tuple[str, ...]:
 
 
 def reversals(draft: Draft) -> list[audit.Entry]:
-    """Return the changes that would undo those of a draft: whoever may make them may apply it."""
+    """Return the changes that would undo those of a draft, which require the same permissions as applying it."""
     return [_reverse(change) for change in draft.changes]
 
 
 def may_apply(user: rights.User, draft: Draft) -> bool:
-    """Return whether the user may make the change of a draft: whoever may make it directly."""
+    """Return whether the user may apply a draft, because they may make each of its changes directly."""
     return all(map(rights.undo_check(user), reversals(draft)))
 
 

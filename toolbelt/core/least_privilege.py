@@ -184,7 +184,9 @@ class _Search:
         return bool(cleared)
 
     def narrow(self) -> bool:
-        """Give the agent its own loadout, with what it used of what it has by one; return whether that saves tokens."""
+        """Give the agent its own loadout, with only what it used of the tools that its loadout brings. Return whether that
+        saves tokens.
+        """
         context = self.resolved.context
         brought = {
             key

@@ -83,7 +83,7 @@ def problems() -> list[str]:
 
 
 def test(write: writing.Write, name: str) -> Delivery:
-    """Send a test to a destination, of people to whoever sends it, and return its delivery.
+    """Send a test to a destination, and return its delivery. A destination for people sends it to the sender alone.
 
     Raise errors.NotFound for an unknown one, errors.Invalid if it may be one that the file declares wrongly, and
     errors.Refused if the person gets no mail.

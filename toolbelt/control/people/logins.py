@@ -20,7 +20,7 @@ from toolbelt.core import errors
 from toolbelt.store import clock
 
 MAX_BROWSER, MAX_ADDRESS = 300, 45
-# How long the row of a login stays that is over.
+# How long the row of a login stays after its session has ended.
 FORGOTTEN = dt.timedelta(days=1)
 
 

@@ -204,7 +204,7 @@ def _set_password(user: Any, password: str) -> None:
 
 
 def _forget_link(user: Any) -> None:
-    """Make a user's password link invalid: what it was given for is over."""
+    """Make a user's password link invalid: they no longer need it."""
     models.PasswordLink.objects.filter(user=user).delete()
 
 

@@ -307,7 +307,9 @@ def _store(
 
 
 def _revoke(found: server_sign_ins.SignIn, *, unless_of: Any = None) -> None:
-    """Tell the authorization server that a sign-in has ended, unless it is of this client there."""
+    """Tell the authorization server that a sign-in has ended, unless it belongs to the client ``unless_of``, whose new
+    sign-in there would end with it.
+    """
     from toolbelt.plugins.upstream import authorization
 
     try:

@@ -64,7 +64,7 @@ class CallGate:
         self.counts: tuple[gate_rules.Count, ...] = ()
         self.brings: frozenset[str] = frozenset()
         self.is_counted = False
-        # Whether its first part ran, and it waits for its user: it is not called anew.
+        # Whether the server has begun the call, and waits for the answer of its user: it goes on, and does not begin again.
         self.is_parked = False
         self.recording = recordings.Recording(
             key=call.key,
