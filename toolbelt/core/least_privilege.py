@@ -184,8 +184,8 @@ class _Search:
         return bool(cleared)
 
     def narrow(self) -> bool:
-        """Give the agent its own loadout, with only what it used of the tools that its loadout brings. Return whether that
-        saves tokens.
+        """Give the agent its own loadout, with only what it used of the tools that its loadout brings. Return whether
+        that saves tokens.
         """
         context = self.resolved.context
         brought = {

@@ -272,7 +272,7 @@ def _added(write: writing.Write, user: Any, name: str) -> list[str]:
 
 
 def _plain(credential: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is read of a passkey later, without what a browser may have sent besides."""
+    """Return what is read of a passkey later, without what a browser may have sent besides. Raise Invalid."""
     response, extensions = credential["response"], credential.get("clientExtensionResults")
     properties = extensions.get("credProps") if isinstance(extensions, Mapping) else None
     texts = {
@@ -280,6 +280,9 @@ def _plain(credential: Mapping[str, Any]) -> dict[str, Any]:
         "clientDataJSON": response["clientDataJSON"],
         "attestationObject": response["attestationObject"],
     }
+    if any("\0" in text for text in texts.values()):
+        # The library's decoder ignores it at some lengths, and PostgreSQL stores none.
+        raise errors.Invalid([errors.Problem(path="credential", message="A passkey contains no NUL.")])
     is_alone = isinstance(properties, Mapping) and properties.get("rk") is True
     return {
         "id": texts["id"],

@@ -64,7 +64,7 @@ class CallGate:
         self.counts: tuple[gate_rules.Count, ...] = ()
         self.brings: frozenset[str] = frozenset()
         self.is_counted = False
-        # Whether the server has begun the call, and waits for the answer of its user: it goes on, and does not begin again.
+        # Whether the server has begun the call, and waits for an answer of the user: the call goes on, not anew.
         self.is_parked = False
         self.recording = recordings.Recording(
             key=call.key,
