@@ -137,7 +137,10 @@ class Apply(schemas.Body):
 def list_drafts(request: HttpRequest, query: ninja.Query[paging.PageQuery]) -> Any:
     """List drafts, newest first: all of them with the permission to view drafts, else your own."""
     visible = drafts.listed("" if _may_view_all(request) else auth.bearer(request).name)
-    return paging.slice_page(request, query, [_document(request, draft) for draft in visible])
+    shown = visible[query.offset : query.offset + query.limit]
+    tried = trials.latest_of([draft.key for draft in shown])
+    documents = [_document(request, draft, tried.get(draft.key)) for draft in shown]
+    return paging.page(request, query, documents, len(visible))
 
 
 @router.post(
@@ -167,13 +170,13 @@ def create_draft(request: HttpRequest, body: DraftRequest) -> Any:
         def act(write: writing.Write) -> object:
             return undo.undo_batch(write, number)
 
-    return ninja.Status(201, _document(request, drafts.save(write, act, title=body.title, ends=body.ends)))
+    return ninja.Status(201, _read(request, drafts.save(write, act, title=body.title, ends=body.ends)))
 
 
 @router.get("/drafts/{draft}", auth=auth.reading(), response=Draft)
 def read_draft(request: HttpRequest, draft: names.Name) -> Any:
     """Retrieve a draft."""
-    return _document(request, _find(request, draft))
+    return _read(request, _find(request, draft))
 
 
 @router.post(
@@ -208,7 +211,7 @@ def observe_draft(request: HttpRequest, draft: names.Name, body: Observe) -> Any
     trial = trials.latest(found.key)
     act = trials.extend if trial is not None and trial.is_running else trials.observe
     act(write, found.key, ends=body.ends)
-    return _document(request, drafts.find(found.key))
+    return _read(request, drafts.find(found.key))
 
 
 @router.post(
@@ -225,7 +228,7 @@ def schedule_draft(request: HttpRequest, draft: names.Name, body: Schedule) -> A
     found = _to_try(request, draft)
     write = auth.write(request, reason=body.reason, confirm=body.confirm)
     trials.schedule(write, found.key, body.starts, token=auth.bearer(request).prefix)
-    return _document(request, drafts.find(found.key))
+    return _read(request, drafts.find(found.key))
 
 
 @router.delete(
@@ -237,7 +240,7 @@ def stop_draft(request: HttpRequest, draft: names.Name, query: ninja.Query[names
     """Stop observing a draft, or do not apply it at its time. What was counted stays."""
     found = _to_try(request, draft)
     trials.stop(auth.write(request, reason=query.reason), found.key)
-    return _document(request, drafts.find(found.key))
+    return _read(request, drafts.find(found.key))
 
 
 @router.get(
@@ -288,13 +291,16 @@ def _may_view_all(request: HttpRequest) -> bool:
     return bool(auth.readable_kinds(request, ["draft"]))
 
 
-def _document(request: HttpRequest, draft: drafts.Draft) -> dict[str, Any]:
+def _read(request: HttpRequest, draft: drafts.Draft) -> dict[str, Any]:
+    return _document(request, draft, trials.latest(draft.key))
+
+
+def _document(request: HttpRequest, draft: drafts.Draft, trial: trials.Trial | None) -> dict[str, Any]:
     readable = auth.readable_kinds(request, {change.subject_kind for change in draft.changes})
     changes = [
         audit_serializer.serialize(change, is_open=change.subject_kind in readable)
         for change in draft.changes
     ]
-    trial = trials.latest(draft.key)
     if trial is not None and any(change.subject_kind not in readable for change in draft.changes):
         # It says what is not as it was.
         trial = dataclasses.replace(trial, note="")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import functools
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import cast
 
@@ -19,7 +20,7 @@ from django.contrib import auth
 
 from toolbelt.control import drafts, proofs, repeating, trials, writing
 from toolbelt.control.people import rights
-from toolbelt.core import errors, replay
+from toolbelt.core import errors
 from toolbelt.store import clock, credentials, locks, recorded_facts
 from toolbelt.store import trials as rows
 
@@ -82,7 +83,7 @@ def _count(trial: rows.Trial, until: int | None) -> bool:
                 current,
                 mark=newest,
                 calls=sum(proof.calls for proof in proven),
-                unproven=_sum(proof.unproven for proof in proven),
+                unproven=sum((Counter(proof.unproven) for proof in proven), Counter()),
                 unknown=_union(proof.fields for proof in proven),
                 days=[_day(row, part.since.date()) for part, proof in measured for row in proof.rows],
             )
@@ -159,14 +160,6 @@ def _day(row: proofs.Row, day: dt.date) -> rows.Day:
         examples=row.examples,
         last=row.last or clock.now(),
     )
-
-
-def _sum(counts: Iterable[Mapping[replay.Reason, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in counts:
-        for name, number in each.items():
-            total[name] = total.get(name, 0) + number
-    return total
 
 
 def _union(named: Iterable[Mapping[str, Collection[str]]]) -> dict[str, Collection[str]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import uuid
-from collections.abc import Mapping
 from typing import cast
 
 from toolbelt.control import drafts, proofs, writing
@@ -18,7 +17,7 @@ from toolbelt.store import clock, recorded_facts
 from toolbelt.store import trials as rows
 
 Trial = rows.Trial
-latest, running, undecided = rows.latest, rows.running, rows.undecided
+latest, latest_of, running, undecided = rows.latest, rows.latest_of, rows.running, rows.undecided
 # How long a draft is observed, by default and at most, and how long it is kept to be decided about.
 DAYS, MAX_DAYS = 14, 90
 _DECIDED_WITHIN = dt.timedelta(days=14)
@@ -146,7 +145,7 @@ def report(trial: Trial) -> proofs.Proof:
         since=trial.starts,
         calls=trial.calls,
         rows=proofs.in_order(merged.values()),
-        unproven=cast("Mapping[replay.Reason, int]", trial.unproven),
+        unproven=trial.unproven,
         fields=trial.unknown,
         observed=True,
     )

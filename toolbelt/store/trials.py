@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from toolbelt import models
+from toolbelt.core import replay
 
 Mode = Literal["observe", "schedule"]
 State = Literal["running", "ended", "stopped", "applied", "failed"]
@@ -41,7 +43,7 @@ class Trial:
     note: str
     mark: int
     calls: int
-    unproven: Mapping[str, int]
+    unproven: Mapping[replay.Reason, int]
     unknown: Mapping[str, Collection[str]]
 
     @property
@@ -98,12 +100,19 @@ def begin(
 
 def latest(draft: uuid.UUID) -> Trial | None:
     """Return the last trial of a draft."""
-    return _first(models.Trial.objects.filter(draft=draft).order_by("-id"))
+    return latest_of([draft]).get(draft)
+
+
+def latest_of(drafts: Collection[uuid.UUID]) -> dict[uuid.UUID, Trial]:
+    """Return the last trial of each of these drafts that has one."""
+    rows = models.Trial.objects.filter(draft__in=drafts).select_related("draft").order_by("id")
+    return {row.draft_id: _value(row) for row in rows}
 
 
 def find(pk: int) -> Trial | None:
     """Return a trial, locked until the transaction ends."""
-    return _first(models.Trial.objects.filter(pk=pk).select_for_update(of=("self",)))
+    row = models.Trial.objects.filter(pk=pk).select_for_update(of=("self",)).select_related("draft").first()
+    return None if row is None else _value(row)
 
 
 def running(drafts: Collection[uuid.UUID] | None = None) -> list[Trial]:
@@ -136,21 +145,18 @@ def add(
     *,
     mark: int,
     calls: int,
-    unproven: Mapping[str, int],
+    unproven: Mapping[replay.Reason, int],
     unknown: Mapping[str, Collection[str]],
     days: Collection[Day],
 ) -> None:
     """Add what was counted since the mark, in the transaction of the caller."""
-    reasons = dict(trial.unproven)
-    for reason, count in unproven.items():
-        reasons[reason] = reasons.get(reason, 0) + count
     names = {tool: {*found} for tool, found in trial.unknown.items()}
     for tool, found in unknown.items():
         names.setdefault(tool, set()).update(found)
     models.Trial.objects.filter(pk=trial.pk).update(
         mark=mark,
         calls=trial.calls + calls,
-        unproven=reasons,
+        unproven=dict(Counter(trial.unproven) + Counter(unproven)),
         unknown={tool: sorted(found) for tool, found in sorted(names.items())},
     )
     for day in days:
@@ -189,11 +195,6 @@ def _add_day(trial: int, day: Day) -> None:
     row.examples = sorted({*row.examples, *day.examples}, reverse=True)[:MAX_EXAMPLES]
     row.last = max(row.last, day.last)
     row.save()
-
-
-def _first(rows: Any) -> Trial | None:
-    row = rows.select_related("draft").first()
-    return None if row is None else _value(row)
 
 
 def _value(row: models.Trial) -> Trial:
