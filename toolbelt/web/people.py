@@ -137,10 +137,8 @@ def reset_second_factor(request: http.Request, person: str) -> HttpResponse:
     """Remove the second factors of a person who has lost them, after a confirmation."""
     form = kit.Change(request.POST)
     responses.declare(request, reverse("web:people"), refusal="Not reset")
-    _check_weaker(request, person)
-    _check_other(request, person)
-    if not second_factor.is_confirmed(request):
-        return second_factor.ask_to_confirm(request, reverse("web:people"))
+    if (question := _ask_who_asks(request, person)) is not None:
+        return question
     data = form.checked()
     if not data["confirm"]:
         reasons = (
@@ -160,10 +158,8 @@ def make_link(request: http.Request, person: str) -> HttpResponse:
     """Make a link with which a person chooses a new password, after a confirmation, and show it once."""
     form = kit.Change(request.POST)
     responses.declare(request, reverse("web:people"), refusal="No link made")
-    _check_weaker(request, person)
-    _check_other(request, person)
-    if not second_factor.is_confirmed(request):
-        return second_factor.ask_to_confirm(request, reverse("web:people"))
+    if (question := _ask_who_asks(request, person)) is not None:
+        return question
     data = form.checked()
     if not data["confirm"]:
         reasons = (
@@ -213,10 +209,17 @@ def _check_weaker(request: http.Request, person: str) -> None:
         raise PermissionDenied
 
 
-def _check_other(request: http.Request, person: str) -> None:
-    """Raise Refused for oneself: Account asks for more than a session."""
+def _ask_who_asks(request: http.Request, person: str) -> HttpResponse | None:
+    """Return the question who the user is, before they change how a person logs in; None if it was answered lately.
+
+    Raise as :func:`_check_weaker` does, and Refused for oneself: Account asks for more than a session.
+    """
+    _check_weaker(request, person)
     if person == request.user.get_username():
         raise errors.Refused("Change your own on Account.")
+    if second_factor.is_confirmed(request):
+        return None
+    return second_factor.ask_to_confirm(request, reverse("web:people"))
 
 
 def _check_assignable(request: http.Request, names: Iterable[str]) -> None:
