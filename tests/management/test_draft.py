@@ -45,7 +45,7 @@ def test_a_belt_is_saved_shown_proved_and_applied(off: str) -> None:
     assert "Less" in draft()
     assert "before: true" in draft("show", key())
     assert "no call was recorded" in running.run("prove", "--draft", key())[0]
-    draft("apply", key(), "--yes", "--reason", "Agreed")
+    draft("apply", key(), "--confirm", "--reason", "Agreed")
 
     assert snapshots.find("bob", None).agent.switches == {"reading": False}
     assert [entry.reason for entry in audit.of_batch(models.Draft.objects.get().pk)] == ["Agreed"]
@@ -71,7 +71,7 @@ def test_what_has_to_be_confirmed_is_not_applied_without_it(off: str) -> None:
     entries.change(WRITE, "agent", "bob", {"protected": True})
     draft("save", off)
 
-    with pytest.raises(CommandError, match="--yes"):
+    with pytest.raises(CommandError, match="--confirm"):
         draft("apply", key())
 
     assert snapshots.find("bob", None).agent.switches == {"reading": True}

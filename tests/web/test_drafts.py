@@ -225,6 +225,10 @@ def test_a_draft_is_observed_and_its_page_shows_the_report(administrator: Client
     ends = trials.latest(draft.key).ends  # type: ignore[union-attr]
     act(administrator, draft, "observe", days="14")
     assert trials.latest(draft.key).ends > ends  # type: ignore[union-attr]
+    assert page.may_extend
+    act(administrator, draft, "observe", days="30")
+    # The button of the page would make it shorter.
+    assert not administrator.get(f"/review/drafts/{draft.key}/").context["page"].may_extend
     act(administrator, draft, "stop")
     assert administrator.get(f"/review/drafts/{draft.key}/").context["page"].may_try
     assert switches.current_value("ada", "issues") is True

@@ -208,9 +208,7 @@ def observe_draft(request: HttpRequest, draft: names.Name, body: Observe) -> Any
     Requires the permission to make its change.
     """
     found, write = _to_try(request, draft), auth.write(request, reason=body.reason)
-    trial = trials.latest(found.key)
-    act = trials.extend if trial is not None and trial.is_running else trials.observe
-    act(write, found.key, ends=body.ends)
+    trials.observe_until(write, found.key, body.ends)
     return _read(request, drafts.find(found.key))
 
 

@@ -71,6 +71,15 @@ def extend(write: writing.Write, key: uuid.UUID | str, *, ends: dt.datetime | No
     return dataclasses.replace(trial, ends=ends)
 
 
+def observe_until(write: writing.Write, key: uuid.UUID | str, ends: dt.datetime | None) -> Trial:
+    """Observe a draft from now on, or until another end if it is observed; raise as :func:`observe` and :func:`extend`
+    do.
+    """
+    trial = latest(drafts.find(key).key)
+    act = extend if trial is not None and trial.is_running else observe
+    return act(write, key, ends=ends)
+
+
 def schedule(write: writing.Write, key: uuid.UUID | str, starts: dt.datetime, *, token: str = "") -> Trial:
     """Apply a draft at a time, as the writer, who sent the ``token`` with this prefix, or none; what has to be
     confirmed is confirmed now, and nothing else.

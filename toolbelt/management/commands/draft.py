@@ -41,7 +41,7 @@ class Command(terminal.Command):
             help=f"discard it after N days (default: {drafts.KEPT.days})",
         )
         apply = commands.add_parser("apply", help="make its change, exactly as it was seen")
-        apply.add_argument("--yes", action="store_true", help="confirm a change that is far-reaching")
+        apply.add_argument("--confirm", action="store_true", help="confirm a change that is far-reaching")
         discard = commands.add_parser("discard", help="discard a draft")
         observe = commands.add_parser(
             "observe", help="count what it would do to the calls that are made; again: until another end"
@@ -69,7 +69,7 @@ class Command(terminal.Command):
                 raise files.invalid(error.problems) from error
             raise CommandError(str(error)) from error
         except errors.ConfirmationRequired as error:
-            raise CommandError(f"{error} To apply it anyway, add --yes.") from error
+            raise CommandError(f"{error} To apply it anyway, add --confirm.") from error
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         for line in lines:
@@ -119,7 +119,7 @@ def _save(options: dict[str, Any]) -> Iterator[str]:
 
 
 def _apply(options: dict[str, Any]) -> Iterator[str]:
-    drafts.apply(_write(options).replace(confirm=options["yes"]), options["draft"])
+    drafts.apply(_write(options).replace(confirm=options["confirm"]), options["draft"])
     yield f"Applied: {drafts.find(options['draft']).title}"
 
 
@@ -129,11 +129,9 @@ def _discard(options: dict[str, Any]) -> Iterator[str]:
 
 
 def _observe(options: dict[str, Any]) -> Iterator[str]:
-    key = drafts.find(options["draft"]).key
-    trial = trials.latest(key)
-    act = trials.extend if trial is not None and trial.is_running else trials.observe
-    ends = act(_write(options), key, ends=_in_days(options["days"], trials.MAX_DAYS)).ends
-    yield f"Observed until {grants.format_time(ends)}. Nothing changes for agents."
+    ends = _in_days(options["days"], trials.MAX_DAYS)
+    trial = trials.observe_until(_write(options), options["draft"], ends)
+    yield f"Observed until {grants.format_time(trial.ends)}. Nothing changes for agents."
 
 
 def _report(options: dict[str, Any]) -> Iterator[str]:

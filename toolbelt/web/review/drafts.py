@@ -125,9 +125,7 @@ def observe(request: http.Request, draft: uuid.UUID) -> HttpResponse:
     responses.declare(request, _address(found), refusal="Not observed")
     data = Observed(request.POST).checked()
     write, ends = responses.write(request, data), timezone.now() + dt.timedelta(days=data["days"])
-    trial = trials.latest(found.key)
-    act = trials.extend if trial is not None and trial.is_running else trials.observe
-    until = words.in_full(act(write, found.key, ends=ends).ends)
+    until = words.in_full(trials.observe_until(write, found.key, ends).ends)
     return responses.respond(
         request, notices.Notice(text=f"Observed until {until}. Nothing changes for agents.")
     )
@@ -200,7 +198,7 @@ class _Change(pieces.View):
         is_open = rights.may_read(request.user, change.subject_kind)
         line = audit_words.Line(change, False, is_open=is_open, stored=stored if is_open else None)
         self.verb = drafts.verb(change)
-        self.kind, self.subject, self.title, self.url = line.kind, line.subject, line.title, line.url
+        self.subject, self.title, self.url = line.subject, line.title, line.url
         self.agent, self.is_flip, self.differences = line.agent, line.is_flip, line.differences
         if change.key:
             self.agent = change.subject_key
@@ -235,9 +233,11 @@ class _DraftPage(pieces.Page):
         self.may_discard = _may_discard(request, draft)
         trial = trials.latest(draft.key)
         self.trial = None if trial is None else _Trial(request, trial, _is_open(request, draft))
-        self.is_tried = trial is not None and trial.is_running
-        self.may_try = self.may_apply and not self.is_tried and not self.differing
+        is_tried = trial is not None and trial.is_running
+        self.may_try = self.may_apply and not is_tried and not self.differing
         self.days, self.all_days = trials.DAYS, (7, 14, 30)
+        later = timezone.now() + dt.timedelta(days=self.days)
+        self.may_extend = trial is not None and trial.ends < later
         self.changes = [_Change(request, change, stored) for change in draft.changes[:MAX_SHOWN]]
         self.more = len(draft.changes) - len(self.changes)
         self.count = words.counted(len(draft.changes), "change")
