@@ -61,16 +61,15 @@ def of_ada(on: bool = False) -> drafts.Draft:
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "a switch": (SWITCH, {"on": "false", "was": "true"}),
     "an override": ("/agents/ada/overrides/shell/", {"on": "false", "was": "unset"}),
-    "a reset": ("/agents/ada/reset/", {}),
+    "a reset": ("/agents/ada/reset/", {"was": "clock__now=true"}),
     "many at once": ("/bulk/", {"on": "false", "seen": '{"ada": {"issues": true, "shell": null}}'}),
     "a block": ("/tools/shell/block/", {"on": "true", "was": "false"}),
     "an agent's settings": ("/agents/ada/settings/change/", {"title": "Ada", "was": "{}"}),
     "an archive": ("/agents/ada/archive/", {"archived": "yes"}),
-    "a belt": ("/belt/import/", {"text": "agents:\n- {key: new}\n"}),
 }
 
 
-@pytest.mark.parametrize("form", ["a switch", "an override", "many at once", "a block"])
+@pytest.mark.parametrize("form", FORMS)
 def test_the_change_of_a_form_is_saved_and_not_made(administrator: Client, form: str) -> None:
     address, fields = FORMS[form]
     before = belts.export()
@@ -86,6 +85,17 @@ def test_the_change_of_a_form_is_saved_and_not_made(administrator: Client, form:
     assert page.context["page"].notice.tone == "done"
     act(administrator, draft, "apply", confirm="yes")
     assert belts.export() != before
+
+
+def test_a_belt_is_saved_as_it_was_checked(administrator: Client) -> None:
+    text = "agents:\n- {key: new}\n"
+    checked = dashboard.post(administrator, "/belt/check/", text=text).context["page"].checked.assessment
+
+    save(administrator, "/belt/import/", text=text, revision=checked.revision, shown=checked.digest)
+
+    assert "new" not in {agent["key"] for agent in belts.export()["agents"]}
+    act(administrator, saved(), "apply", confirm="yes")
+    assert "new" in {agent["key"] for agent in belts.export()["agents"]}
 
 
 def test_without_htmx_the_browser_is_sent_to_the_draft(administrator: Client) -> None:

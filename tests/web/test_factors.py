@@ -28,7 +28,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 HOME = "/account/#second-factor"
 PAGES = ("/account/app/", "/account/passkeys/")
-CHANGES = ("/account/app/", "/account/passkeys/", "/account/recovery-codes/")
 
 
 def confirm(browser: Client, **sent: str) -> Any:
@@ -109,15 +108,21 @@ def test_there_is_one_app(confirmed: Client, olive: auth.User) -> None:
     assert confirmed.get("/account/app/").headers["Location"] == HOME
 
 
-@pytest.mark.parametrize("method", ["get", "post"])
-@pytest.mark.parametrize("page", [*PAGES, "/account/factors/1/remove/", "/account/factors/1/rename/"])
+@pytest.mark.parametrize(
+    ("method", "page"),
+    [
+        *(("get", page) for page in PAGES),
+        *(("post", page) for page in PAGES),
+        ("post", "/account/factors/1/remove/"),
+        ("post", "/account/factors/1/rename/"),
+        ("post", "/account/recovery-codes/"),
+    ],
+)
 def test_nothing_is_changed_without_confirming_who_one_is(
     operator: Client, olive: auth.User, method: str, page: str
 ) -> None:
     set_up(olive)
     response = getattr(operator, method)(page)
-    if response.status_code == 405:
-        return
     wanted = page if method == "get" else HOME
     assert (response.status_code, response.headers["Location"].split("?")[0]) == (303, "/account/confirm/")
     assert wanted.split("#")[0] in response.headers["Location"].replace("%2F", "/")

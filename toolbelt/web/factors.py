@@ -216,15 +216,11 @@ def remove(request: http.Request, factor: int) -> HttpResponse:
     form = kit.Change(request.POST)
     responses.declare(request, _home(), refusal="Not removed")
     if not form.checked()["confirm"]:
-        known = _own(request)
-        every = [*filter(None, [known.app]), *known.passkeys]
-        chosen = next((each for each in every if each.id == factor), None)
-        if chosen is None:
-            raise errors.NotFound("second factor", str(factor))
-        reasons = [f"You no longer log in with {chosen.name}."]
-        if len(every) == 1:
+        name, is_last = second_factors.check_removal(request.user, factor)
+        reasons = [f"You no longer log in with {name}."]
+        if is_last:
             reasons.append("It is your last one: your password alone logs in then.")
-        return responses.ask(request, f"Remove {chosen.name}?", "Remove", reasons)
+        return responses.ask(request, f"Remove {name}?", "Remove", reasons)
     name = second_factors.remove(responses.write(request), request.user, factor)
     return _changed(request, f"{name} removed.")
 

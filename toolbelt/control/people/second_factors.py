@@ -145,20 +145,25 @@ def rename_passkey(write: writing.Write, user: Any, factor: int, name: str) -> N
             _record(write, user, "user.factor_rename", before=before, after=name)
 
 
-def remove(write: writing.Write, user: Any, factor: int) -> str:
-    """Remove an app or a passkey, and the recovery codes with the last one; return its name.
+def check_removal(user: Any, factor: int) -> tuple[str, bool]:
+    """Return the name of an app or a passkey that may be removed, and whether it is the user's last one.
 
     Raise errors.NotFound, or Refused for the last one of a user who must have one.
     """
+    name = _value(_row(user, factor, APP, PASSKEY)).name
+    is_last = _rows(user.pk).filter(type__in=(APP, PASSKEY)).count() == 1
+    if is_last and is_required(user):
+        raise errors.Refused(f"You must have a second factor: set up another one before you remove {name}.")
+    return name, is_last
+
+
+def remove(write: writing.Write, user: Any, factor: int) -> str:
+    """Remove an app or a passkey, and the recovery codes with the last one; return its name. Raise as
+    :func:`check_removal` does.
+    """
     with _changing(user):
-        row = _row(user, factor, APP, PASSKEY)
-        name = _value(row).name
-        row.delete()
-        is_last = not are_asked(user.pk)
-        if is_last and is_required(user):
-            raise errors.Refused(
-                f"You must have a second factor: set up another one before you remove {name}."
-            )
+        name, is_last = check_removal(user, factor)
+        _row(user, factor, APP, PASSKEY).delete()
         if is_last:
             _rows(user.pk).delete()
         _record(write, user, "user.factor_remove", before=name, after=None)
