@@ -144,7 +144,7 @@ def reset_second_factor(request: http.Request, person: str) -> HttpResponse:
         reasons = (
             "Their apps, passkeys and recovery codes no longer work. Their password alone logs in until they set up"
             " others.",
-            "Make sure that it is really this person who asks: their password alone gets in then.",
+            "Make sure that it is really this person who asks.",
         )
         return responses.ask(request, f"Reset the second factor of {person}?", "Reset second factor", reasons)
     is_changed = second_factors.reset(responses.write(request, data), person)
