@@ -136,11 +136,11 @@ class Apply(schemas.Body):
 @router.get("/drafts", auth=auth.reading(), response=paging.list_of(Draft))
 def list_drafts(request: HttpRequest, query: ninja.Query[paging.PageQuery]) -> Any:
     """List drafts, newest first: all of them with the permission to view drafts, else your own."""
-    visible = drafts.listed("" if _may_view_all(request) else auth.bearer(request).name)
-    shown = visible[query.offset : query.offset + query.limit]
+    author = "" if _may_view_all(request) else auth.bearer(request).name
+    shown = drafts.listed(author, part=slice(query.offset, query.offset + query.limit))
     tried = trials.latest_of([draft.key for draft in shown])
     documents = [_document(request, draft, tried.get(draft.key)) for draft in shown]
-    return paging.page(request, query, documents, len(visible))
+    return paging.page(request, query, documents, drafts.count(author))
 
 
 @router.post(

@@ -21,7 +21,7 @@ from toolbelt.store import audit, clock, trials
 from toolbelt.store import drafts as rows
 
 Draft = rows.Draft
-listed, count_open = rows.listed, rows.count_open
+listed, count, count_open = rows.listed, rows.count, rows.count_open
 NotAsSeen, verb = draft_changes.NotAsSeen, draft_changes.verb
 # How long a draft is kept, and at most.
 KEPT, MAX_KEPT = dt.timedelta(days=30), dt.timedelta(days=365)

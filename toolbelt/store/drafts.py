@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
+
 from toolbelt import models
 from toolbelt.core import belts, schema
 from toolbelt.store import audit, clock
@@ -78,20 +80,29 @@ def find(key: uuid.UUID, *, lock: bool = False) -> Draft | None:
     return None if row is None else _value(row)
 
 
-def listed(author: str = "", *, applied: bool | None = None) -> list[Draft]:
-    """Return the drafts, newest first: of one author, if one is named; applied ones, or those that are not."""
-    rows = models.Draft.objects.all()
-    if author:
-        rows = rows.filter(author=author)
+def listed(author: str = "", *, applied: bool | None = None, part: slice = slice(None)) -> list[Draft]:
+    """Return the drafts, newest first, or a ``part`` of them: of one author, if one is named; applied ones, or those
+    that are not.
+    """
+    rows = _of(author).order_by("-at", "key")
     if applied is not None:
         rows = rows.filter(applied__isnull=not applied)
-    return [_value(row) for row in rows]
+    return [_value(row) for row in rows[part]]
+
+
+def count(author: str = "") -> int:
+    """Return how many drafts there are: of one author, if one is named."""
+    return _of(author).count()
 
 
 def count_open(author: str = "") -> int:
     """Return how many drafts can be applied: of one author, if one is named."""
-    rows = models.Draft.objects.filter(applied=None, ends__gt=clock.now())
-    return (rows.filter(author=author) if author else rows).count()
+    return _of(author).filter(applied=None, ends__gt=clock.now()).count()
+
+
+def _of(author: str) -> QuerySet[models.Draft]:
+    rows = models.Draft.objects.all()
+    return rows.filter(author=author) if author else rows
 
 
 def applied(key: uuid.UUID, by: str) -> None:

@@ -26,6 +26,8 @@ from toolbelt.web import proofs
 from toolbelt.web.kit import audit_words, http, notices, pieces, proved_forms, responses, titles, words
 from toolbelt.web.kit import forms as kit
 
+# The most applied drafts that the list shows: the audit log has all.
+MAX_APPLIED = 20
 # The most changes of a draft that its page shows.
 MAX_SHOWN = 200
 _HIDDEN = "It could not be applied: those who may read what it changes see why."
@@ -185,10 +187,12 @@ class _List(pieces.Page):
 
     def __init__(self, request: http.Request) -> None:
         self.may_see_all = rights.may_read(request.user, "draft")
-        listed = drafts.listed("" if self.may_see_all else request.user.get_username())
+        author = "" if self.may_see_all else request.user.get_username()
         running = {trial.draft: trial for trial in trials.running()}
-        self.open = [Line(draft, running.get(draft.key)) for draft in listed if draft.is_open]
-        self.applied = [Line(draft, None) for draft in listed if draft.applied is not None]
+        waiting = drafts.listed(author, applied=False)
+        self.open = [Line(draft, running.get(draft.key)) for draft in waiting if draft.is_open]
+        applied = drafts.listed(author, applied=True, part=slice(MAX_APPLIED))
+        self.applied = [Line(draft, None) for draft in applied]
 
 
 class _Change(pieces.View):
