@@ -50,7 +50,7 @@ def test_the_page_shows_what_is_cleared_and_its_proof_without_changing_anything(
 
     [line] = page.lines
     assert (line.agent, line.is_nothing) == ("ada", False)
-    assert (page.proof.is_nothing, page.proof.coverage) == (True, 1.0)
+    assert (page.report.proof.is_nothing, page.report.proof.coverage) == (True, 1.0)
     assert [one.agent for one in page.checked.assessment.consequences] == ["ada"]
     assert (belts.revision(), audit.newest_id()) == before
 

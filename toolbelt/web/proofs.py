@@ -62,10 +62,6 @@ class Page(pieces.Page):
     def __init__(self, request: http.Request, proof: proofs.Proof | None, refusal: str) -> None:
         self.proof, self.refusal = proof, refusal
         self.is_brief = bool(request.POST.get("brief"))
-        self.rows = rows(proof)
-        self.more = 0 if proof is None else len(proof.rows) - len(self.rows)
-
-
-def rows(proof: proofs.Proof | None) -> list[tuple[proofs.Row, str]]:
-    """Return the rows of the table, each with what becomes of its calls in words."""
-    return [(row, proofs.WORDS[row.after]) for row in (proof.rows if proof is not None else ())[:MAX_ROWS]]
+        rows = proof.rows if proof is not None else ()
+        self.rows = [(row, proofs.WORDS[row.after]) for row in rows[:MAX_ROWS]]
+        self.more = len(rows) - len(self.rows)

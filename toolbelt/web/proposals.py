@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.views.decorators.http import require_safe
 
-from toolbelt.control import least_privilege, proofs
+from toolbelt.control import least_privilege
 from toolbelt.control.config import belt_effects, belt_texts
 from toolbelt.control.people import rights
 from toolbelt.core import errors
@@ -47,7 +47,6 @@ class _Page(pieces.Page):
 
     # A proposal is imported as a belt of Toolbelt itself.
     adopted = ""
-    caveat, is_brief, refusal = proofs.CAVEAT, False, ""
 
     def __init__(self, request: http.Request, criteria: Mapping[str, Any]) -> None:
         agents = titles.of_agents(request)
@@ -69,9 +68,8 @@ class _Page(pieces.Page):
         except errors.Invalid as error:
             self.problem = str(error)
         self.proposal = proposal
-        self.proof = proposal.proof if proposal is not None else None
-        self.rows = proof_pages.rows(self.proof)
-        self.more = 0 if self.proof is None else len(self.proof.rows) - len(self.rows)
+        proof = proposal.proof if proposal is not None else None
+        self.report = None if proof is None else proof_pages.Page(request, proof, "")
         self.lines = [_Line(one) for one in proposal.agents] if proposal is not None else []
         self.checked, self.text = None, ""
         if proposal is not None and proposal.belt:
