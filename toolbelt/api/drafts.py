@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
+import functools
 import uuid
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -158,17 +159,12 @@ def create_draft(request: HttpRequest, body: DraftRequest) -> Any:
         raise errors.Invalid.of("Name either a belt or the change to undo.")
     act: Callable[[writing.Write], object]
     if body.belt is not None:
-        document = body.belt
-        auth.require_permissions(request, *rights.permissions_to_import(document))
-
-        def act(write: writing.Write) -> object:
-            return belt_plans.apply(write, document)
+        auth.require_permissions(request, *rights.permissions_to_import(body.belt))
+        act = functools.partial(belt_plans.apply, document=body.belt)
     else:
         number = body.undo or 0
         auth.require_undo_permissions(request, undo.batch_of(number))
-
-        def act(write: writing.Write) -> object:
-            return undo.undo_batch(write, number)
+        act = functools.partial(undo.undo_batch, entry_id=number)
 
     return ninja.Status(201, _read(request, drafts.save(write, act, title=body.title, ends=body.ends)))
 
@@ -263,7 +259,7 @@ def read_report(request: HttpRequest, draft: names.Name) -> Any:
 def discard_draft(request: HttpRequest, draft: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:
     """Discard a draft. Requires the permission to make its change, unless it is yours and not tried."""
     found = _find(request, draft)
-    if found.author != auth.bearer(request).name or drafts.is_tried(found):
+    if not drafts.may_discard(auth.bearer(request).name, found):
         auth.require_undo_permissions(request, drafts.reversals(found))
     drafts.discard(auth.write(request, reason=query.reason), found.key)
     return ninja.Status(204, None)

@@ -108,6 +108,13 @@ def may_apply(user: rights.User, draft: Draft) -> bool:
     return all(map(rights.undo_check(user), reversals(draft)))
 
 
+def may_discard(name: str, draft: Draft) -> bool:
+    """Return whether the user of this name may discard a draft although they may not apply it: it is theirs, and is
+    neither observed nor scheduled.
+    """
+    return draft.author == name and not trials.running([draft.key])
+
+
 def prove(
     write: writing.Write,
     key: uuid.UUID | str,
@@ -152,11 +159,6 @@ def refuse_closed(draft: Draft) -> None:
         raise errors.Refused(f"This draft was already applied by {draft.applied_by}.")
     if not draft.is_open:
         raise errors.Refused("This draft has ended. Make the change again.")
-
-
-def is_tried(draft: Draft) -> bool:
-    """Return whether a draft is observed or scheduled: then only those who may apply it may discard it."""
-    return bool(trials.running([draft.key]))
 
 
 def keep_until(draft: Draft, ends: dt.datetime) -> None:

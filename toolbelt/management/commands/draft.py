@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import functools
 import getpass
 import json
 from collections.abc import Callable, Iterator
@@ -104,14 +105,9 @@ def _save(options: dict[str, Any]) -> Iterator[str]:
         raise CommandError("Name either a belt or --undo CHANGE.")
     act: Callable[[writing.Write], object]
     if file is not None:
-        belt = files.read_belt(file)
-
-        def act(write: writing.Write) -> object:
-            return belt_plans.apply(write, belt)
+        act = functools.partial(belt_plans.apply, document=files.read_belt(file))
     else:
-
-        def act(write: writing.Write) -> object:
-            return undo.undo_batch(write, number)
+        act = functools.partial(undo.undo_batch, entry_id=number)
 
     ends = _in_days(options["days"], drafts.MAX_KEPT.days)
     draft = drafts.save(_write(options), act, title=options["title"], ends=ends)

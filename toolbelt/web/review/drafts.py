@@ -265,8 +265,8 @@ def _check(request: http.Request, key: uuid.UUID) -> drafts.Draft:
 
 
 def _may_discard(request: http.Request, draft: drafts.Draft) -> bool:
-    is_own = draft.author == request.user.get_username() and not drafts.is_tried(draft)
-    return is_own or drafts.may_apply(request.user, draft)
+    may_discard = drafts.may_discard(request.user.get_username(), draft)
+    return may_discard or drafts.may_apply(request.user, draft)
 
 
 def _is_open(request: http.Request, draft: drafts.Draft) -> bool:
