@@ -10,13 +10,13 @@ import pytest
 
 from tests.plugins.upstream import compressed_server, harness
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import connection, live_connection, transports
+from toolbelt.plugins.upstream import bodies, connection, live_connection
 from toolbelt.plugins.upstream import limits as bounds
 
 pytestmark = pytest.mark.slow
 
 T = TypeVar("T")
-EXPANDED_BYTES = 2 * transports.MAX_BYTES
+EXPANDED_BYTES = 2 * bodies.MAX_BYTES
 NOT_READ = "although Toolbelt requested none, so it was not read."
 
 

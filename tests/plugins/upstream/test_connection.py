@@ -13,10 +13,10 @@ from tests.plugins.upstream.harness import ConnectionHarness, call, text
 from toolbelt.core import connections
 from toolbelt.plugins.upstream import (
     backoff,
+    bodies,
     connection,
     live_connection,
     opening,
-    transports,
 )
 from toolbelt.plugins.upstream import limits as bounds
 
@@ -50,7 +50,7 @@ def test_a_server_is_started_once_by_the_first_call(script: scripting.Script) ->
 def test_a_server_that_writes_unreadable_lines_is_restarted_for_the_next_call(
     script: scripting.Script, monkeypatch: pytest.MonkeyPatch, tool: str, message: str
 ) -> None:
-    monkeypatch.setattr(transports, "MAX_BYTES", 1_000_000)
+    monkeypatch.setattr(bodies, "MAX_BYTES", 1_000_000)
 
     async def story(server: connection.Server) -> None:
         with pytest.raises(live_connection.UnreachableError, match=message):

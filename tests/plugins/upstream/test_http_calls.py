@@ -14,7 +14,7 @@ import pytest
 from tests.plugins.upstream import harness, listing
 from toolbelt.core import connections
 from toolbelt.plugins import contract
-from toolbelt.plugins.upstream import connection, live_connection, transports
+from toolbelt.plugins.upstream import bodies, connection, live_connection, transports
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 COMPLETE = {"resultType": "complete"}
@@ -447,7 +447,7 @@ def test_lists_are_read_from_a_server_that_answers_with_the_text_of_an_id() -> N
 
 
 def test_a_response_that_is_too_large_fails_only_its_own_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transports, "MAX_BYTES", 10_000)
+    monkeypatch.setattr(bodies, "MAX_BYTES", 10_000)
 
     async def flood(server: Server, message: Any, writer: asyncio.StreamWriter) -> None:
         is_large = message["params"]["arguments"].get("large")

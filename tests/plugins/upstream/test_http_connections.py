@@ -14,7 +14,7 @@ import httpx2
 import pytest
 import uvloop
 
-from toolbelt.plugins.upstream import transports
+from toolbelt.plugins.upstream import bodies, transports
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
@@ -286,7 +286,7 @@ def test_cancelling_a_request_closes_its_connection(run: Run) -> None:
             await asyncio.sleep(0.05)
             request.cancel()
             await asyncio.wait({request})
-            async with asyncio.timeout(transports.REST_SECONDS / 2):
+            async with asyncio.timeout(bodies.REST_SECONDS / 2):
                 await hung_up.wait()
 
     run(story())

@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from toolbelt.core import connections
-from toolbelt.plugins.upstream import last_check, ring_buffer, transports
+from toolbelt.plugins.upstream import bodies, last_check, ring_buffer, transports
 
 NAMES = {
     "tools.test": ["10.0.0.7"],
@@ -96,9 +96,9 @@ def test_a_call_counts_as_not_run_if_its_server_was_never_reached(is_written: bo
 
 
 def test_a_response_above_the_size_limit_is_not_read_completely(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transports, "MAX_BYTES", 10)
+    monkeypatch.setattr(bodies, "MAX_BYTES", 10)
 
-    with pytest.raises(transports.TooLargeError, match="more than 10 bytes"):
+    with pytest.raises(bodies.TooLargeError, match="more than 10 bytes"):
         request_through_gate("http://tools.test/", RecordingTransport(b"x" * 11))
 
 

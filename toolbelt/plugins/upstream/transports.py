@@ -13,7 +13,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from http import cookiejar
-from typing import Any, Protocol
+from typing import Any
 
 import httpx2
 import mcp_types
@@ -21,9 +21,16 @@ from mcp.client import stdio, streamable_http
 from mcp.client.auth import utils
 
 from toolbelt.core import addresses, connections
-from toolbelt.plugins.upstream import answers, last_check, live_connection, pipes, ring_buffer, streams
+from toolbelt.plugins.upstream import (
+    answers,
+    bodies,
+    last_check,
+    live_connection,
+    pipes,
+    ring_buffer,
+    streams,
+)
 
-MAX_BYTES = 32 * 1024 * 1024
 # How many scopes of a refusal are read.
 MAX_SCOPES = 50
 # How many connections to a server are open at a time, and how many of them wait for a request.
@@ -31,8 +38,6 @@ MAX_CONNECTIONS, MAX_IDLE = 100, 20
 # How long a connection waits for another request. Many servers close theirs after 5 seconds, and a request that is sent
 # as they do is lost.
 IDLE_SECONDS = 4.0
-# How long and how large the rest of a stream of events may be that the client does not read.
-REST_SECONDS, MAX_REST_BYTES = 1.0, 64 * 1024
 # How long the answer to a notification is waited for.
 NOTIFICATION_SECONDS = 2.0
 # How long a stream of events may be silent before it is opened again.
@@ -49,12 +54,6 @@ Notify = Callable[[], None]
 GiveUp = Callable[[Exception], None]
 
 
-class Ask(Protocol):
-    """Finds out, and notes, whether the session of a call is lost; ``has_run``: the call itself has run."""
-
-    async def __call__(self, *, has_run: bool) -> None: ...
-
-
 # Called with the status of an answer, and when it says to try again.
 Answered = Callable[[int, str], None]
 
@@ -65,10 +64,6 @@ class AddressRefusedError(httpx2.ConnectError):
 
 class UnknownSessionError(Exception):
     """The server no longer knows the session, after a restart for example."""
-
-
-class TooLargeError(httpx2.StreamError):
-    """The answer is larger than what is read: an error of this request alone, unlike errors of the network."""
 
 
 class CompressedError(httpx2.ReadError):
@@ -96,7 +91,7 @@ async def process(
                 env=stdio.get_default_environment() | dict(env),
                 cwd=settings.cwd or None,
                 stderr=errlog,
-                max_bytes=MAX_BYTES,
+                max_bytes=bodies.MAX_BYTES,
                 give_up=give_up,
                 on_stray=on_stray,
                 on_exit=on_exit,
@@ -167,7 +162,7 @@ async def http(
     async with (
         http_client,
         streamable_http.streamable_http_client(
-            url, http_client=http_client, max_sse_event_size=MAX_BYTES
+            url, http_client=http_client, max_sse_event_size=bodies.MAX_BYTES
         ) as (read, write),
     ):
         yield read, write
@@ -292,14 +287,14 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
                 with _addressed(request, address, check):
                     response = await self._inner.handle_async_request(request)
             except httpx2.ConnectError as error:
-                refused = httpx2.ConnectError(str(_first_cause(error)), request=request)
-                refused.__cause__ = _first_cause(error)
+                refused = httpx2.ConnectError(str(bodies.first_cause(error)), request=request)
+                refused.__cause__ = bodies.first_cause(error)
                 continue
             except Exception as error:
                 if check is not None and check.refusal is not None:
                     # An exception would end the connection for all its users.
                     return _not_sent()
-                raise _explained(error) from error
+                raise bodies.explained(error) from error
             if request.method == "POST":
                 # Not of the stream for GET, which a server need not have, and opens while a call is running.
                 self._answered(response.status_code, response.headers.get("retry-after", ""))
@@ -315,12 +310,12 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
                 # It refuses the token, whatever it says of a session.
                 ask = None
             if headers.get(b"content-type", b"").startswith(b"text/event-stream"):
-                response.stream = _Events(response.stream, check, ask)
+                response.stream = bodies.Events(response.stream, check, ask)
             elif request.method == "POST" and response.status_code == 200:
                 id_ = check.request_id if check is not None else await _id_of(request)
-                response.stream = _Answer(response.stream, id_, ask)
+                response.stream = bodies.Answer(response.stream, id_, ask)
             else:
-                response.stream = _Limited(response.stream)
+                response.stream = bodies.Limited(response.stream)
             if request.method == "GET" and _has_session(request):
                 await self._note_stream(response)
             elif ask is not None and await _may_refuse_session(response):
@@ -354,7 +349,7 @@ class UpstreamTransport(httpx2.AsyncBaseTransport):
         )
         self._session_over()
 
-    def _asking(self, request: httpx2.Request, check: last_check.LastCheck | None) -> Ask | None:
+    def _asking(self, request: httpx2.Request, check: last_check.LastCheck | None) -> bodies.Ask | None:
         """Return what finds out, and notes, whether the session of a call is lost; None if it has none."""
         if check is None or request.method != "POST" or not _has_session(request):
             return None
@@ -471,21 +466,6 @@ def _at(url: httpx2.URL, address: str) -> httpx2.URL:
     return url.copy_with(host=address)
 
 
-def _first_cause(error: BaseException) -> BaseException:
-    """Return what the system said: the HTTP client only says that all attempts to connect failed."""
-    while (cause := error.__cause__ or error.__context__) is not None:
-        error = cause
-    return error
-
-
-def _explained(error: Exception) -> Exception:
-    """Return the error, with what the system said if the HTTP client says nothing."""
-    if str(error) or not isinstance(error, httpx2.TransportError):
-        return error
-    late = "The server took too long." if isinstance(error, httpx2.TimeoutException) else ""
-    return type(error)(str(_first_cause(error)) or late)
-
-
 async def _resolve(host: str, port: int) -> list[str]:
     resolved = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in resolved))
@@ -532,94 +512,3 @@ def _not_sent() -> httpx2.Response:
     """Return the answer to a request that was refused here: an error for that request alone."""
     error = {"code": mcp_types.INVALID_REQUEST, "message": "The call was refused before it was sent."}
     return httpx2.Response(403, json={"jsonrpc": "2.0", "id": None, "error": error})
-
-
-class _Limited(httpx2.AsyncByteStream):
-    """The body of an answer, up to the maximum size."""
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        try:
-            async for chunk in self._inner:
-                size += len(chunk)
-                if size > MAX_BYTES:
-                    raise TooLargeError(f"The server's answer has more than {MAX_BYTES} bytes.")
-                yield chunk
-        except httpx2.TransportError as error:
-            raise _explained(error) from error
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-
-class _Answer(_Limited):
-    """The answer to a request."""
-
-    def __init__(self, inner: Any, id_: Any, ask: Ask | None) -> None:
-        super().__init__(inner)
-        self._id, self._ask = id_, ask
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        body = b"".join([part async for part in super().__aiter__()])
-        if self._ask is not None and answers.is_refusal(200, body):
-            await self._ask(has_run=answers.is_result(body))
-        yield answers.with_id(body, self._id)
-
-
-class _Events(httpx2.AsyncByteStream):
-    """A stream of events, whose rest is read when it is closed: the client closes it with the answer, and a connection
-    whose response was not read to its end cannot be used again.
-    """
-
-    def __init__(
-        self,
-        inner: Any,
-        check: last_check.LastCheck | None = None,
-        ask: Ask | None = None,
-    ) -> None:
-        self._inner, self._parts, self._check = inner, aiter(inner), check
-        # What finds out whether the session is lost, and what of the stream was searched for the reason to ask.
-        self._ask, self._head = ask, b""
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            async for part in self._parts:
-                await self._note(part)
-                yield part
-        except httpx2.TransportError as error:
-            self._note_cut()
-            raise _explained(error) from error
-        # The client stops reading at the answer, so what it reads to the end has none.
-        self._note_cut()
-
-    async def _note(self, part: bytes) -> None:
-        """Ask, once, whether the session is lost if the beginning of the stream says so."""
-        if self._ask is None:
-            return
-        self._head += part
-        if len(self._head) > answers.MAX_REFUSAL_BYTES:
-            self._ask = None
-        elif answers.is_refusal(200, self._head):
-            ask, self._ask = self._ask, None
-            await ask(has_run=answers.is_result(self._head))
-
-    def _note_cut(self) -> None:
-        if self._check is not None:
-            self._check.is_cut = True
-
-    async def aclose(self) -> None:
-        size = 0
-        try:
-            # After an error or a cancellation, there is no rest.
-            async with asyncio.timeout(REST_SECONDS):
-                async for part in self._parts:
-                    size += len(part)
-                    if size > MAX_REST_BYTES:
-                        break
-        except (TimeoutError, httpx2.TransportError):
-            pass
-        finally:
-            await self._inner.aclose()
