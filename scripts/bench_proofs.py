@@ -90,7 +90,7 @@ def _live(records: int) -> None:
     from toolbelt.control import writing
     from toolbelt.control.access import switches
     from toolbelt.control.catalog import blocking, entries
-    from toolbelt.core import tool_versions
+    from toolbelt.core import errors, tool_versions
     from toolbelt.core.rules import inventory
     from toolbelt.store import clock, revisions, snapshots
 
@@ -108,7 +108,7 @@ def _live(records: int) -> None:
     }
     for number in range(CHANGES):
         at = begin + dt.timedelta(days=28) * (number / CHANGES)
-        with writing.at(at), contextlib.suppress(Exception):
+        with writing.at(at), contextlib.suppress(errors.ToolbeltError):
             if number % 10:
                 switches.flip(write, dice.choice(present).key, dice.choice(toolkits), dice.random() < 0.5)
             elif number % 20:
@@ -137,7 +137,11 @@ def _live(records: int) -> None:
                 )
             )
         models.CallRecord.objects.bulk_create(rows, batch_size=2000)
-    print(f"{models.CallRecord.objects.count():,} records, {CHANGES} changes", file=sys.stderr, flush=True)
+    print(
+        f"{models.CallRecord.objects.count():,} records, {models.AuditEntry.objects.count():,} changes",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _large_changes() -> dict[str, Callable[[], object]]:

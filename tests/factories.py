@@ -8,6 +8,8 @@ from typing import Any
 from django.utils import timezone
 
 from toolbelt import models
+from toolbelt.core import tool_versions
+from toolbelt.store import snapshots
 
 
 def plugin(name: str = "git", **columns: Any) -> models.Plugin:
@@ -48,6 +50,12 @@ def call(tool: str = "shell", *, days_ago: int = 0, **columns: Any) -> models.Ca
     fields = {"agent": "ada", "outcome": "ok", "duration_ms": 120, **columns}
     at = timezone.now() - dt.timedelta(days=days_ago)
     return models.CallRecord.objects.create(tool=tool, at=at, **fields)
+
+
+def facts(tool: str) -> dict[str, Any]:
+    """Return what a record of a call has that can be replayed: of a tool in its present version, without a session."""
+    version = tool_versions.version(snapshots.catalog().tools[tool])
+    return {"state": "", "subagent": "", "dispatched": False, "definition": tool_versions.short(version)}
 
 
 def everything() -> models.Agent:

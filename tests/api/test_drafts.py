@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests import factories
 from tests.api.conftest import SETUP, Asking, of_operator
 from tests.factories import call
 from toolbelt import models
@@ -15,8 +16,8 @@ from toolbelt.control import drafts, trial_rounds, trials, writing
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
-from toolbelt.core import grants, tool_versions
-from toolbelt.store import audit, clock, snapshots
+from toolbelt.core import grants
+from toolbelt.store import audit, clock
 
 SAVED = {"on": False, "dry_run": True, "draft": "Less for Bob"}
 
@@ -97,13 +98,7 @@ def test_a_draft_is_observed_reported_and_stopped(olga: Asking) -> None:
     answer = olga.post(f"/drafts/{key}/observe", {})
     assert (answer.status_code, answer.json()["trial"]["state"]) == (200, "running")
     assert olga.post(f"/drafts/{key}/observe", {"ends": "2099-01-01T00:00:00Z"}).status_code == 422
-    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["kb__find"]))
-    facts: dict[str, Any] = {
-        "state": "",
-        "subagent": "",
-        "dispatched": False,
-        "definition": definition,
-    }
+    facts = factories.facts("kb__find")
     call("kb__find", agent="bob", session="s1", **facts)
     trial_rounds.run()
 

@@ -6,20 +6,18 @@ from typing import Any
 
 import pytest
 
+from tests import factories
 from tests.api.conftest import SETUP, Asking, of_operator
 from tests.factories import call as recorded
 from toolbelt.control.access import switches
 from toolbelt.control.config import belts
-from toolbelt.core import tool_versions
-from toolbelt.store import snapshots
 
 ON = {"on": False, "dry_run": True, "prove": 7}
 
 
 @pytest.fixture(autouse=True)
 def calls(stored: None) -> None:
-    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["kb__find"]))
-    facts = {"state": "", "subagent": "", "dispatched": False, "definition": definition}
+    facts = factories.facts("kb__find")
     for session in ("s1", "s2"):
         recorded("kb__find", agent="bob", session=session, days_ago=5, **facts)
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests import factories
 from tests.api.conftest import Asking, of_operator
 from tests.factories import call as recorded
 from toolbelt import models
 from toolbelt.control.config import belts
-from toolbelt.core import tool_versions
-from toolbelt.store import snapshots
 
 PERMISSIONS = ("add_loadout", "change_loadout", "add_agent", "change_agent", "view_callrecord")
 
@@ -20,8 +19,7 @@ PERMISSIONS = ("add_loadout", "change_loadout", "add_agent", "change_agent", "vi
 def calls(stored: None) -> None:
     # As if it had been configured before the period.
     models.AuditEntry.objects.all()._raw_delete(models.AuditEntry.objects.db)
-    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["kb__find"]))
-    facts: dict[str, Any] = {"state": "", "subagent": "", "dispatched": False, "definition": definition}
+    facts = factories.facts("kb__find")
     for at in range(60):
         recorded("kb__find", agent="bob", days_ago=at % 30, **facts)
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests import factories
 from tests.browser import accessibility, dashboard
 from tests.browser.conftest import OpensPage
 from tests.factories import call as recorded
-from toolbelt.core import tool_versions
 from toolbelt.store import snapshots
 
 pytestmark = pytest.mark.browser
@@ -20,8 +20,7 @@ WORDS = "In the last 30 days this would have refused 3 calls of 1 agent in 3 ses
 def record_calls() -> None:
     """Record calls that assistant made by its toolkit tickets."""
     tool = snapshots.catalog().toolkits["tickets"].members[0].tool
-    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools[tool]))
-    facts: dict[str, Any] = {"state": "", "subagent": "", "dispatched": False, "definition": definition}
+    facts = factories.facts(tool)
     for number in range(3):
         recorded(tool, agent="assistant", session=f"s{number}", days_ago=number, **facts)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from tests import factories
 from tests.control.conftest import BELT
 from tests.factories import call as recorded
 from toolbelt.control import least_privilege, undo, writing
@@ -36,8 +37,7 @@ def lived(db: None) -> None:
 
 
 def calls(tool: str, agent: str, number: int, **fields: Any) -> None:
-    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools[tool]))
-    facts: dict[str, Any] = {"state": "", "subagent": "", "dispatched": False, "definition": definition}
+    facts = factories.facts(tool)
     for at in range(number):
         recorded(tool, agent=agent, days_ago=29 - at % 29, **{**facts, **fields})
 

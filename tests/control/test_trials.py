@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.contrib import auth
 
+from tests import factories
 from tests.factories import call
 from toolbelt import models
 from toolbelt.control import drafts, proofs, trial_rounds, trials, writing
@@ -19,7 +20,7 @@ from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import roles
-from toolbelt.core import errors, tool_versions
+from toolbelt.core import errors
 from toolbelt.store import audit, clock, locks, recorded_facts, snapshots
 
 WRITE = writing.by("olive", via="screen")
@@ -32,8 +33,7 @@ def flip(agent: str = "bob", on: bool = False) -> Callable[[writing.Write], obje
 
 
 def recorded(at: dt.datetime, tool: str = "git__log", **about: Any) -> models.CallRecord:
-    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools[tool]))
-    facts = {"agent": "bob", "state": "", "subagent": "", "dispatched": False, "definition": definition}
+    facts = {"agent": "bob", **factories.facts(tool)}
     made = call(tool, **{**facts, **about})
     models.CallRecord.objects.filter(pk=made.pk).update(at=at)
     return made

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError
 
+from tests import factories
 from tests.control.conftest import BELT, operator, stored
 from tests.factories import call as recorded
 from tests.management import running
 from toolbelt.control import writing
 from toolbelt.control.access import switches
-from toolbelt.core import tool_versions
-from toolbelt.store import snapshots
 
 __all__ = ["operator", "stored"]
 pytestmark = pytest.mark.usefixtures("stored")
@@ -29,8 +28,7 @@ def prove(*words: str, exit_code: int = 0) -> str:
 
 @pytest.fixture
 def calls(stored: None) -> None:
-    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["git__log"]))
-    facts: dict[str, Any] = {"state": "", "subagent": "", "dispatched": False, "definition": definition}
+    facts = factories.facts("git__log")
     for session in ("s1", "s2", "s2"):
         recorded("git__log", agent="bob", session=session, **facts)
     recorded("git__log", agent="bob")

@@ -12,7 +12,7 @@ from django.contrib.auth import models as auth
 from django.test import Client
 from django.utils import timezone
 
-from tests import fast_fixtures
+from tests import factories, fast_fixtures
 from tests.factories import call as recorded
 from tests.web import dashboard
 from toolbelt import models
@@ -211,13 +211,7 @@ def test_an_applied_draft_is_undone_as_one_change(administrator: Client) -> None
 def test_a_draft_is_observed_and_its_page_shows_the_report(administrator: Client) -> None:
     draft = of_ada()
     act(administrator, draft, "observe", days="7")
-    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["github__issue_read"]))
-    facts: dict[str, Any] = {
-        "state": "",
-        "subagent": "",
-        "dispatched": False,
-        "definition": definition,
-    }
+    facts = factories.facts("github__issue_read")
     recorded("github__issue_read", agent="ada", session="s1", would="slow", **facts)
     trial_rounds.run()
 

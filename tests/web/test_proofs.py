@@ -12,7 +12,7 @@ from django.contrib.auth import models as auth
 from django.test import Client
 from django.urls import get_resolver
 
-from tests import fast_fixtures
+from tests import factories, fast_fixtures
 from tests.factories import call as recorded
 from tests.web import dashboard, editor_forms
 from toolbelt import models
@@ -27,8 +27,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt", "calls")]
 @pytest.fixture
 def calls(belt: None) -> None:
     for tool, days in (("github__issue_read", 3), ("github__issue_read", 20), ("papers", 3)):
-        definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools[tool]))
-        facts: dict[str, Any] = {"state": "", "subagent": "", "dispatched": False, "definition": definition}
+        facts = factories.facts(tool)
         recorded(tool, agent="ada", session=f"s{days}", days_ago=days, **facts)
 
 

@@ -9,13 +9,12 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from tests import fast_fixtures
+from tests import factories, fast_fixtures
 from tests.factories import call as recorded
 from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control.config import belts
-from toolbelt.core import tool_versions
-from toolbelt.store import audit, snapshots
+from toolbelt.store import audit
 from toolbelt.web import proposals
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt", "calls")]
@@ -26,8 +25,7 @@ ADDRESS = "/calls/proposal/"
 def calls(belt: None) -> None:
     # As if it had been configured before the period.
     models.AuditEntry.objects.all()._raw_delete(models.AuditEntry.objects.db)
-    definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["papers"]))
-    facts: dict[str, Any] = {"state": "", "subagent": "", "dispatched": False, "definition": definition}
+    facts = factories.facts("papers")
     for at in range(60):
         recorded("papers", agent="ada", days_ago=at % 30, **facts)
 

@@ -284,9 +284,7 @@ def test_rotating_keys_encrypts_secrets_again_also_those_from_before_the_first_k
     assert give_code(client, codes[0]).status_code == 302
 
 
-def test_a_login_asks_with_two_more_queries_for_people_without_a_second_factor(
-    client: Client, olive: auth.User
-) -> None:
+def test_a_login_by_password_takes_few_queries(client: Client, olive: auth.User) -> None:
     cache.clear()
     without = dashboard.count_queries(lambda: give_password(client))
     assert is_logged_in(client)
