@@ -134,6 +134,12 @@ def viewer(db: None) -> Client:
 
 
 @pytest.fixture
+def administrator(db: None) -> Client:
+    """Return the browser of a superuser."""
+    return fast_fixtures.logged_in(get_user_model().objects.create_superuser("root"))
+
+
+@pytest.fixture
 def more_tools(belt: None) -> Any:
     """Return a function that adds a number of tools, with a toolkit for each dozen."""
 

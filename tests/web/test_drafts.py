@@ -30,12 +30,8 @@ SWITCH = "/agents/ada/switches/issues/"
 
 
 @pytest.fixture
-def administrator(db: None) -> Client:
-    return fast_fixtures.logged_in(get_user_model().objects.create_superuser("root"))
-
-
-@pytest.fixture
-def viewer(db: None) -> Client:
+def reader(db: None) -> Client:
+    """Return the browser of a user with the role viewer."""
     user = get_user_model().objects.create_user("vera")
     roles.assign(WRITE, "vera", "viewer")
     return fast_fixtures.logged_in(user)
@@ -117,16 +113,16 @@ def test_only_forms_whose_changes_are_proved_are_saved(administrator: Client) ->
         assert save(administrator, address).status_code == 404
 
 
-def test_a_viewer_sees_a_draft_with_its_proof_and_can_do_nothing_with_it(viewer: Client) -> None:
+def test_a_viewer_sees_a_draft_with_its_proof_and_can_do_nothing_with_it(reader: Client) -> None:
     definition = tool_versions.short(tool_versions.version(snapshots.catalog().tools["github__issue_read"]))
     recorded(
         "github__issue_read", agent="ada", state="", subagent="", dispatched=False, definition=definition
     )
     draft = of_ada()
 
-    listed = viewer.get("/review/drafts/").context["page"]
-    page = viewer.get(f"/review/drafts/{draft.key}/").context["page"]
-    proof = viewer.get(f"/review/drafts/{draft.key}/proof/", headers=dashboard.HTMX).context["page"].proof
+    listed = reader.get("/review/drafts/").context["page"]
+    page = reader.get(f"/review/drafts/{draft.key}/").context["page"]
+    proof = reader.get(f"/review/drafts/{draft.key}/proof/", headers=dashboard.HTMX).context["page"].proof
 
     assert [line.title for line in listed.open] == ["Turn off issues for ada"]
     assert (page.may_apply, page.may_discard, page.differing) == (False, False, ())
@@ -139,8 +135,8 @@ def test_a_viewer_sees_a_draft_with_its_proof_and_can_do_nothing_with_it(viewer:
     )
     assert (proof.count("refused"), proof.calls) == (1, 1)
     for name in ("apply", "discard", "observe", "schedule", "stop"):
-        assert act(viewer, draft, name).status_code == 403
-    assert save(viewer, SWITCH, on="false", was="true").status_code == 403
+        assert act(reader, draft, name).status_code == 403
+    assert save(reader, SWITCH, on="false", was="true").status_code == 403
     assert switches.current_value("ada", "issues") is True
 
 

@@ -7,12 +7,11 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.contrib.auth import models as auth
 from django.test import Client
 from django.urls import get_resolver
 
-from tests import factories, fast_fixtures
+from tests import factories
 from tests.factories import call as recorded
 from tests.web import dashboard, editor_forms
 from toolbelt import models
@@ -29,11 +28,6 @@ def calls(belt: None) -> None:
     for tool, days in (("github__issue_read", 3), ("github__issue_read", 20), ("papers", 3)):
         facts = factories.facts(tool)
         recorded(tool, agent="ada", session=f"s{days}", days_ago=days, **facts)
-
-
-@pytest.fixture
-def administrator(db: None) -> Client:
-    return fast_fixtures.logged_in(get_user_model().objects.create_superuser("root"))
 
 
 def prove(browser: Client, proof_of: str, **fields: Any) -> Any:

@@ -6,10 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user_model
 from django.test import Client
 
-from tests import factories, fast_fixtures
+from tests import factories
 from tests.factories import call as recorded
 from tests.web import dashboard
 from toolbelt import models
@@ -28,11 +27,6 @@ def calls(belt: None) -> None:
     facts = factories.facts("papers")
     for at in range(60):
         recorded("papers", agent="ada", days_ago=at % 30, **facts)
-
-
-@pytest.fixture
-def administrator(db: None) -> Client:
-    return fast_fixtures.logged_in(get_user_model().objects.create_superuser("root"))
 
 
 def show(browser: Client, **query: str) -> Any:
