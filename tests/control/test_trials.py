@@ -138,6 +138,18 @@ def test_an_observation_ends_by_itself_and_waits_to_be_decided_about(draft: draf
 
 def test_an_observation_stops_if_what_it_changes_is_not_as_it_was(draft: drafts.Draft) -> None:
     observed(draft)
+def test_of_a_draft_only_the_last_trial_is_to_be_decided_about(draft: drafts.Draft) -> None:
+    observed(draft)
+    round_at(NOW + 3 * DAY)
+    assert [trial.state for trial in trials.undecided()] == ["ended"]
+    with clock.stopped(NOW + 3 * DAY):
+        trials.observe(WRITE, draft.key)
+        assert trials.undecided() == []
+        trials.stop(WRITE, draft.key)
+
+    assert trials.undecided() == []
+
+
     recorded(NOW + HOUR)
     round_at(NOW + HOUR)
     switches.flip(WRITE.replace(confirm=True), "bob", "reading", None)

@@ -51,6 +51,11 @@ class Trial:
         """Return whether it has not ended."""
         return self.state == "running"
 
+    @property
+    def was_stopped(self) -> bool:
+        """Return whether a person stopped it."""
+        return self.state == "stopped" and not self.note
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
@@ -122,12 +127,10 @@ def running(drafts: Collection[uuid.UUID] | None = None) -> list[Trial]:
 
 
 def undecided() -> list[Trial]:
-    """Return the trials that are over, of drafts that are neither applied nor tried again."""
-    rows = models.Trial.objects.filter(draft__applied=None).exclude(state="stopped", note="")
-    last: dict[uuid.UUID, models.Trial] = {
-        row.draft_id: row for row in rows.select_related("draft").order_by("id")
-    }
-    return [_value(row) for row in last.values() if row.state != "running"]
+    """Return the last trials of drafts that are not applied, if they are over; a person who stopped one has decided."""
+    rows = models.Trial.objects.filter(draft__applied=None).select_related("draft").order_by("id")
+    last = {row.draft_id: _value(row) for row in rows}
+    return [trial for trial in last.values() if not (trial.is_running or trial.was_stopped)]
 
 
 def move_end(pk: int, ends: dt.datetime) -> None:
