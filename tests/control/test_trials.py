@@ -17,9 +17,11 @@ from tests.factories import call
 from toolbelt import models
 from toolbelt.control import drafts, proofs, trial_rounds, trials, writing
 from toolbelt.control.access import switches
+from toolbelt.control.alerts import events
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import roles
+from toolbelt.control.reports import attention
 from toolbelt.core import errors
 from toolbelt.store import audit, clock, locks, recorded_facts, snapshots
 
@@ -159,6 +161,8 @@ def test_of_a_draft_only_the_last_trial_is_to_be_decided_about(draft: drafts.Dra
 
     [trial] = trials.undecided()
     assert (trial.state, "reading of agent bob" in trial.note) == ("stopped", True)
+    [alert] = events.of(attention.load())
+    assert (alert.event, trial.note in alert.text) == ("draft-observed", True)
     assert trials.report(trial).count("refused") == 1
 
 

@@ -261,11 +261,15 @@ def test_a_draft_is_scheduled_and_cancelled(administrator: Client) -> None:
 def test_the_review_names_drafts_that_are_to_be_decided_about(administrator: Client) -> None:
     draft = of_ada()
     trials.observe(WRITE, draft.key)
-    models.Trial.objects.update(state="ended")
 
-    concerns = administrator.get("/review/").context["page"].concerns
-
-    assert f"/review/drafts/{draft.key}/" in [concern.url for concern in concerns]
+    for state, note, about in (
+        ("ended", "", "Apply it, or discard it."),
+        ("stopped", "It is gone.", "It is gone."),
+    ):
+        models.Trial.objects.update(state=state, note=note)
+        concerns = administrator.get("/review/").context["page"].concerns
+        [concern] = [each for each in concerns if each.url == f"/review/drafts/{draft.key}/"]
+        assert (concern.about, "was observed" in concern.title) == (about, not note)
     act(administrator, draft, "apply", confirm="yes")
     concerns = administrator.get("/review/").context["page"].concerns
     assert f"/review/drafts/{draft.key}/" not in [concern.url for concern in concerns]

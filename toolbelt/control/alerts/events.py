@@ -43,7 +43,8 @@ def _readable(arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return arguments if len(schema.canonical(arguments)) <= MAX_ARGUMENTS else None
 
 
-def _of(found: attention.Attention) -> Iterator[alerts.Alert]:
+def of(found: attention.Attention) -> Iterator[alerts.Alert]:
+    """Yield the alerts about what needs attention."""
     for plugin, count in found.to_review.items():
         path = f"/review/?plugin={quote(plugin)}"
         yield _alert(
@@ -69,6 +70,8 @@ def _of(found: attention.Attention) -> Iterator[alerts.Alert]:
             yield _alert("draft-not-applied", str(trial.draft), text, path)
         else:
             text = f"The draft {trial.title!r} was observed: apply it, go on, or discard it."
+            if trial.note:
+                text = f"The draft {trial.title!r} could not be observed any longer: {trial.note}"
             yield _alert("draft-observed", str(trial.draft), text, path)
     if found.drift is not None and found.drift.differences:
         yield _alert("configuration-drift", "", found.drift.message, "/belt/")
@@ -79,7 +82,7 @@ def _alert(event: str, subject: str, text: str, path: str) -> alerts.Alert:
 
 
 def _of_attention() -> Iterator[alerts.Alert]:
-    return _of(attention.load())
+    return of(attention.load())
 
 
 _OF_APPROVALS = ("approval-pending",)

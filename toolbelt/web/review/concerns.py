@@ -178,13 +178,12 @@ def _differing(found: drift.Drift) -> Concern:
 def _trial(trial: trials.Trial) -> Concern:
     """Return the line for a draft that was tried, and is to be decided about."""
     url, title = reverse("web:draft", args=[trial.draft]), texts.visible(trial.title)
+    note = words.cut(texts.visible(trial.note), MAX_ERROR_LENGTH)
     if trial.mode == "schedule":
-        note = words.cut(texts.visible(trial.note), MAX_ERROR_LENGTH)
         return Concern("danger", f"“{title}” was not applied at its time", note, url, "Decide")
-    about = (
-        words.cut(texts.visible(trial.note), MAX_ERROR_LENGTH) if trial.note else "Apply it, or discard it."
-    )
-    return Concern("discoverable", f"“{title}” was observed", about, url, "Decide")
+    if note:
+        return Concern("discoverable", f"“{title}” could not be observed any longer", note, url, "Decide")
+    return Concern("discoverable", f"“{title}” was observed", "Apply it, or discard it.", url, "Decide")
 
 
 def _each(present: Callable[[Any], Concern], things: Iterable[Any]) -> list[Line]:
