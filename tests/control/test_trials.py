@@ -77,8 +77,8 @@ def test_the_report_equals_the_proof_of_the_same_calls(draft: drafts.Draft) -> N
 
     with clock.stopped(end):
         report = trials.report(of(draft))
-        proof = proofs.measure(
-            lambda: drafts.make(WRITE.replace(confirm=True), draft), recorded_facts.Window(NOW, end), 2
+        [proof] = proofs.measure(
+            lambda: drafts.make(WRITE.replace(confirm=True), draft), [recorded_facts.Window(NOW, end)], 2
         )
     assert (report.calls, report.count("refused"), dict(report.unproven)) == (9, 4, {"no-facts": 1})
     assert (report.calls, dict(report.unproven), report.days) == (proof.calls, dict(proof.unproven), 2)
@@ -138,8 +138,6 @@ def test_an_observation_ends_by_itself_and_waits_to_be_decided_about(draft: draf
     assert trials.undecided() == []
 
 
-def test_an_observation_stops_if_what_it_changes_is_not_as_it_was(draft: drafts.Draft) -> None:
-    observed(draft)
 def test_of_a_draft_only_the_last_trial_is_to_be_decided_about(draft: drafts.Draft) -> None:
     observed(draft)
     round_at(NOW + 3 * DAY)
@@ -152,6 +150,8 @@ def test_of_a_draft_only_the_last_trial_is_to_be_decided_about(draft: drafts.Dra
     assert trials.undecided() == []
 
 
+def test_an_observation_stops_if_what_it_changes_is_not_as_it_was(draft: drafts.Draft) -> None:
+    observed(draft)
     recorded(NOW + HOUR)
     round_at(NOW + HOUR)
     switches.flip(WRITE.replace(confirm=True), "bob", "reading", None)
@@ -164,6 +164,64 @@ def test_of_a_draft_only_the_last_trial_is_to_be_decided_about(draft: drafts.Dra
     [alert] = events.of(attention.load())
     assert (alert.event, trial.note in alert.text) == ("draft-observed", True)
     assert trials.report(trial).count("refused") == 1
+
+
+def made_drafts(monkeypatch: pytest.MonkeyPatch) -> list[drafts.Draft]:
+    """Return the drafts whose changes are made from now on, to try or to keep them."""
+    make, made = drafts.make, list[drafts.Draft]()
+
+    def make_noted(write: writing.Write, draft: drafts.Draft) -> writing.Change:
+        made.append(draft)
+        return make(write, draft)
+
+    monkeypatch.setattr(drafts, "make", make_noted)
+    return made
+
+
+def test_an_extension_while_a_round_counts_the_last_calls_is_kept(
+    draft: drafts.Draft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observed(draft)
+    recorded(NOW + HOUR)
+    recorded(NOW + 2 * DAY + HOUR)
+    measure = proofs.measure
+
+    def measure_and_extend(*args: Any) -> list[proofs.Proof]:
+        found = measure(*args)
+        trials.extend(WRITE, draft.key, ends=NOW + 4 * DAY)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(proofs, "measure", measure_and_extend)
+        assert round_at(NOW + 3 * DAY) == 0
+
+    assert (of(draft).state, of(draft).ends) == ("running", NOW + 4 * DAY)
+    round_at(NOW + 3 * DAY)
+    assert trials.report(of(draft)).count("refused") == 2
+
+
+def test_an_extension_just_after_the_end_loses_no_call(draft: drafts.Draft) -> None:
+    observed(draft)
+    recorded(NOW + 2 * DAY + dt.timedelta(seconds=10))
+    later = NOW + 2 * DAY + dt.timedelta(seconds=20)
+    round_at(later)
+    with clock.stopped(later):
+        trials.extend(WRITE, draft.key, ends=NOW + 4 * DAY)
+    round_at(NOW + 3 * DAY)
+
+    assert trials.report(of(draft)).count("refused") == 1
+
+
+def test_the_change_is_made_once_to_count_the_calls_of_many_days(
+    draft: drafts.Draft, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observed(draft, days=5)
+    for days in range(4):
+        recorded(NOW + days * DAY + HOUR)
+    made = made_drafts(monkeypatch)
+    round_at(NOW + 4 * DAY)
+
+    assert (trials.report(of(draft)).count("refused"), made) == (4, [draft])
 
 
 def test_applying_a_draft_ends_its_observation(draft: drafts.Draft) -> None:
@@ -334,6 +392,15 @@ def test_a_schedule_has_no_more_rights_than_the_interface_of_its_author(
     assert of(draft).state == "failed"
     assert "TOOLBELT_STDIO_BY_WEB" in of(draft).note
     assert entries.read("plugin", "srv")["upstream"] == {"command": "true"}
+
+
+def test_the_change_is_made_once_to_schedule_it(
+    draft: drafts.Draft, olive: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = made_drafts(monkeypatch)
+    scheduled(draft)
+
+    assert made == [draft]
 
 
 def protect(agent: str) -> None:

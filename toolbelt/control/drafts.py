@@ -145,11 +145,13 @@ def check(write: writing.Write, draft: Draft) -> None:
 
 
 def to_confirm(write: writing.Write, draft: Draft) -> tuple[str, ...]:
-    """Return what would have to be confirmed to apply a draft now; raise as :func:`apply` does otherwise."""
+    """Return what has to be confirmed to apply a draft now, and is by the write; raise as :func:`apply` would."""
     try:
         check(write.replace(confirm=False), draft)
     except errors.ConfirmationRequired as error:
         return error.reasons
+        if not write.confirm:
+            raise
     return ()
 
 

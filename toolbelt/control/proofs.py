@@ -188,21 +188,26 @@ def prove(act: Callable[[], object], *, days: int = DAYS, basis: Basis = "now") 
     if not 1 <= days <= MAX_DAYS:
         raise errors.Invalid([problem_of_days(days)])
     window = recorded_facts.Window(since=clock.now() - dt.timedelta(days=days))
-    return measure(act, window, days, basis)
-
-
-def measure(
-    act: Callable[[], object], window: recorded_facts.Window, days: int, basis: Basis = "now"
-) -> Proof:
-    """Return what the change that ``act`` writes would have done to the calls of a window; raise as it does."""
-    with writing.dry_run():
-        today, newest = as_configured(), audit.newest_id()
-        act()
-        changed = as_configured()
-        changes = audit.logged_after(newest) if basis == "then" else []
+    today, changed, changes = _try(act)
     if basis == "then":
         return _compare_then(today, changed, changes, window, days)
     return _compare(today, changed, window, days)
+
+
+def measure(act: Callable[[], object], windows: Iterable[recorded_facts.Window], days: int) -> list[Proof]:
+    """Return what the change that ``act`` writes would have done to the calls of each of these windows, which are of
+    ``days`` days; raise as it does.
+    """
+    today, changed, _ = _try(act)
+    return [_compare(today, changed, window, days) for window in windows]
+
+
+def _try(act: Callable[[], object]) -> tuple[replay.Judge, replay.Judge, list[belts.LoggedChange]]:
+    """Return the configuration without and with what ``act`` writes, and this as it would be logged."""
+    with writing.dry_run():
+        today, newest = as_configured(), audit.newest_id()
+        act()
+        return today, as_configured(), audit.logged_after(newest)
 
 
 def problem_of_days(days: int) -> errors.Problem:

@@ -63,34 +63,37 @@ def _run_one(until: int | None, trial: rows.Trial) -> bool:
 
 
 def _count(trial: rows.Trial, until: int | None) -> bool:
-    """Count what was recorded since the last round; end the trial at its end."""
+    """Count what was recorded since the last round; at its end, end the trial. Return whether it is over."""
     now = clock.now()
+    is_over = now >= trial.ends + DELAY
     newest = recorded_facts.newest_id() if until is None else until
+    # What is recorded about its end is counted when it is over: until then, it may be extended.
+    if not is_over and (trial.ends <= now or newest <= trial.mark):
+        return False
+    days = recorded_facts.Window(trial.starts, trial.ends, trial.mark, newest).days()
     draft = drafts.find(trial.draft)
     # The draft is observed as its author, who may not be able to make the change any more: only counted, never made.
     write = _by_author(trial).replace(confirm=True)
-    if newest > trial.mark:
-        window = recorded_facts.Window(trial.starts, trial.ends, trial.mark, newest)
-        measured = [
-            (part, proofs.measure(lambda: drafts.make(write, draft), part, 1)) for part in window.days()
-        ]
-        with writing.begin():
-            current = rows.find(trial.pk)
-            if current is None or not current.is_running or current.mark != trial.mark:
-                return False
-            proven = [proof for _, proof in measured]
-            rows.add(
-                current,
-                mark=newest,
-                calls=sum(proof.calls for proof in proven),
-                unproven=sum((Counter(proof.unproven) for proof in proven), Counter()),
-                unknown=_union(proof.fields for proof in proven),
-                days=[_day(row, part.since.date()) for part, proof in measured for row in proof.rows],
-            )
-    if now < trial.ends + DELAY:
-        return False
-    _end_trial(trial, "ended")
-    return True
+    proven = proofs.measure(lambda: drafts.make(write, draft), days, 1) if days else []
+    with writing.begin():
+        if rows.find(trial.pk) != trial:
+            # It was stopped or extended meanwhile. What was not counted is in the next round.
+            return False
+        rows.add(
+            trial,
+            mark=max(trial.mark, newest),
+            calls=sum(proof.calls for proof in proven),
+            unproven=sum((Counter(proof.unproven) for proof in proven), Counter()),
+            unknown=_union(proof.fields for proof in proven),
+            days=[
+                _day(row, day.since.date())
+                for day, proof in zip(days, proven, strict=True)
+                for row in proof.rows
+            ],
+        )
+        if is_over:
+            rows.end(trial.pk, "ended")
+    return is_over
 
 
 def _apply(trial: rows.Trial) -> bool:
@@ -99,7 +102,7 @@ def _apply(trial: rows.Trial) -> bool:
         raise errors.Refused(
             f"No server could apply it within {trials.LATEST // dt.timedelta(hours=1)} hour of its time."
         )
-    write = _by_author(trial)
+    write = _by_author(trial).replace(confirm=True)
     with writing.begin():
         current = rows.find(trial.pk)
         if current is None or not current.is_running:
@@ -115,8 +118,7 @@ def _apply(trial: rows.Trial) -> bool:
         reasons = drafts.to_confirm(write, draft)
         if new := [reason for reason in reasons if reason not in current.confirmed]:
             raise errors.Refused(f"It would now have to be confirmed: {' '.join(new)}")
-        drafts.apply(write.replace(confirm=True), draft.key)
-        rows.end(trial.pk, "applied")
+        drafts.apply(write, draft.key)
     return True
 
 
