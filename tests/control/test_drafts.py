@@ -169,8 +169,9 @@ def test_a_draft_is_applied_once(stored: None) -> None:
     draft = drafts.save(WRITE, flip())
     drafts.apply(WRITE.replace(confirm=True), draft.key)
 
-    with pytest.raises(errors.Refused, match="olive"):
-        drafts.apply(WRITE, draft.key)
+    for act in (drafts.apply, drafts.prove):
+        with pytest.raises(errors.Refused, match="already applied by olive"):
+            act(WRITE, draft.key)
 
     assert len(audit.of_batch(draft.key)) == 1
 

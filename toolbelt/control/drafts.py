@@ -128,7 +128,8 @@ def prove(
 
 
 def make(write: writing.Write, draft: Draft) -> writing.Change:
-    """Make the change of a draft, in the transaction of the caller; raise NotAsSeen if it is not as it was seen."""
+    """Make the change of a draft, in the transaction of the caller; raise as :func:`apply` does."""
+    refuse_closed(draft)
     if not draft.is_intact:
         raise errors.Refused(
             f"The draft {draft.title!r} was changed in the database since it was saved, so it is not applied."
@@ -179,7 +180,6 @@ def apply(write: writing.Write, key: uuid.UUID | str) -> writing.Change:
         draft = rows.find(_key(key), lock=True)
         if draft is None:
             raise _not_found(key)
-        refuse_closed(draft)
         change = make(write, draft)
         rows.applied(draft.key, write.actor.name)
         # What it would do is no longer a question.
