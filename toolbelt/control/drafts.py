@@ -135,7 +135,7 @@ def make(write: writing.Write, draft: Draft) -> writing.Change:
             f"The draft {draft.title!r} was changed in the database since it was saved, so it is not applied."
             " Discard it."
         )
-    batched = write.replace(batch=draft.key, reason=write.reason or draft.reason or draft.title[:500])
+    batched = write.replace(batch=draft.key, reason=write.reason or draft.reason or draft.title)
     return draft_changes.make(batched, draft.changes, draft.shown)
 
 
@@ -150,9 +150,9 @@ def to_confirm(write: writing.Write, draft: Draft) -> tuple[str, ...]:
     try:
         check(write.replace(confirm=False), draft)
     except errors.ConfirmationRequired as error:
-        return error.reasons
         if not write.confirm:
             raise
+        return error.reasons
     return ()
 
 

@@ -35,7 +35,6 @@ class Draft:
     revision: int
     changes: tuple[audit.Entry, ...]
     shown: Mapping[str, str]
-    digest: str
     applied: dt.datetime | None
     applied_by: str
     is_intact: bool
@@ -136,7 +135,6 @@ def _value(row: models.Draft) -> Draft:
         revision=row.revision,
         changes=tuple(_change(row, document) for document in row.changes),
         shown=row.shown,
-        digest=row.digest,
         applied=row.applied,
         applied_by=row.applied_by,
         is_intact=_digest(row.changes) == row.digest,
