@@ -13,10 +13,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.receivers import Receiver, receiving, receiving_mail
 from toolbelt import models
 from toolbelt.control import alerts, writing
+from toolbelt.control.alerts import people
 from toolbelt.control.people import preferences, roles
 from toolbelt.control.reports import attention
 from toolbelt.core import alerts as values
@@ -102,7 +105,7 @@ def test_what_is_over_and_begins_again_is_sent_again(
     plan = declare(WEBHOOK)
     waiting = [values.Alert(event="server-failed", subject="kb", text="kb has failed.", path="/plugins/kb/")]
     for current in (waiting, waiting, [], waiting):
-        rows.note(current, plan.destinations)
+        rows.note(current, lambda: plan.destinations)
     assert list(models.Alert.objects.values_list("subject", "ended")) == [("kb", None), ("kb", NOON)]
     assert deliveries() == [("ops", "waiting", 0)] * 2
 
@@ -138,8 +141,8 @@ def test_a_redirect_is_not_followed_and_no_receipt(
 
 def test_of_two_processes_one_delivers(receiver: Receiver, declare: Callable[..., values.Plan]) -> None:
     plan = declare(WEBHOOK)
-    ask()
-    rows.note(alerts.events.current(), plan.destinations)
+    failed = values.Alert(event="server-failed", subject="kb", text="kb has failed.", path="/plugins/kb/")
+    rows.note([failed], lambda: plan.destinations)
     assert [len(rows.take("ops")) for _ in range(2)] == [1, 0]
 
 
@@ -256,6 +259,73 @@ def test_each_person_gets_what_they_may_decide_about_when_they_chose_it(
     assert {row[1] for row in deliveries()} == {"delivered"}
 
 
+def test_somebody_may_decide_about_every_event() -> None:
+    assert {event for event in values.EVENTS if event not in people._BY_PERMISSION} == set()
+
+
+def queries(act: Callable[[], object]) -> list[str]:
+    with CaptureQueriesContext(connection) as captured:
+        act()
+    return [query["sql"] for query in captured]
+
+
+def test_finding_out_who_gets_what_takes_as_many_queries_for_many_people(
+    declare: Callable[..., values.Plan],
+) -> None:
+    [destination] = declare(PEOPLE).destinations
+    models.Agent.objects.create(key="bo")
+    counts = []
+    people_of: dict[str, roles.Role | None] = {
+        "amy": "approver",
+        "dora": "operator",
+        "otto": None,
+        "vera": "viewer",
+    }
+    for name, role in people_of.items():
+        person(name, role)
+        operators.put("bo", [name] if name == "otto" else [])
+        counts.append(len(queries(lambda: people.each(destination))))
+    assert len({*counts}) == 1
+    about = {each.to.partition("@")[0]: each.about for each in people.each(destination)}
+    assert about["amy"] == {"approval-pending": None}
+    assert set(about["dora"] or ()) == set(values.EVENTS) - {"configuration-drift"}
+    assert about["vera"] == {}
+    operators.put("bo", ["otto"])
+    [otto] = [each for each in people.each(destination) if each.to == "otto@example.com"]
+    assert otto.about == dict.fromkeys(values.OF_AGENTS, frozenset({"bo"}))
+
+
+def test_who_gets_mail_is_found_out_only_if_there_is_something_to_send(
+    declare: Callable[..., values.Plan], mailed: list[tuple[str, str]]
+) -> None:
+    plan = declare(PEOPLE)
+    person("amy", "approver")
+    table = models.Preferences._meta.db_table
+    alerts.run(plan)
+    assert not [sql for sql in queries(lambda: alerts.run(plan)) if table in sql]
+    ask()
+    assert [sql for sql in queries(lambda: alerts.run(plan)) if table in sql]
+    assert [to for to, _ in mailed] == ["amy@example.com"]
+
+
+def test_the_last_errors_of_all_destinations_take_one_query(django_assert_num_queries: Any) -> None:
+    about = models.Alert.objects.create(event="findings", text="t", path="/", begun=NOON)
+    again = models.Alert.objects.create(event="findings", text="t", path="/", begun=NOON, ended=NOON)
+    for alert, destination, attempts, error in (
+        (again, "a", 1, "it answered 500"),
+        (again, "b", 1, "it answered 500"),
+        (about, "b", 1, ""),
+        (again, "c", 2, "it answered 404"),
+        (about, "c", 0, ""),
+        (again, "z", 1, "it answered 500"),
+    ):
+        models.AlertDelivery.objects.create(
+            alert=alert, destination=destination, attempts=attempts, error=error, next_attempt=NOON
+        )
+    with django_assert_num_queries(1):
+        assert rows.last_errors(["c", "b", "a"]) == {"c": "it answered 404", "a": "it answered 500"}
+
+
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")
 def test_a_test_of_what_people_get_is_sent_to_whoever_asks_for_it(
     declare: Callable[..., values.Plan], mailed: list[tuple[str, str]]
@@ -366,7 +436,7 @@ def test_what_cannot_be_found_out_neither_hides_nor_ends_the_rest(
 ) -> None:
     plan = declare(WEBHOOK)
     failed = values.Alert(event="server-failed", subject="files", text="files has failed.", path="/")
-    rows.note([failed], plan.destinations)
+    rows.note([failed], lambda: plan.destinations)
 
     def fail() -> Any:
         raise RuntimeError

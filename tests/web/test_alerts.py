@@ -54,10 +54,10 @@ def test_a_person_chooses_on_their_account_when_mail_is_sent_to_them(
     django_user_model.objects.update(email="olive@example.com")
     assert "Sent to olive@example.com" in dashboard.text(operator.get("/account/"))
     dashboard.post(operator, "/account/alerts/", alerts="daily")
-    [(user, choice)] = preferences.people_with("alerts")
-    assert (user.email, choice) == ("olive@example.com", "daily")
+    [chosen] = preferences.chosen("alerts")
+    assert (chosen.email, chosen.value) == ("olive@example.com", "daily")
     assert '<option value="daily" selected>' in operator.get("/account/").content.decode()
     dashboard.post(operator, "/account/alerts/", alerts="hourly")
-    assert len(preferences.people_with("alerts")) == 1
+    assert len(preferences.chosen("alerts")) == 1
     dashboard.post(operator, "/account/alerts/", alerts="")
-    assert preferences.people_with("alerts") == []
+    assert preferences.chosen("alerts") == []

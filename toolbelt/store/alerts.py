@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from django.db import models as orm
@@ -33,11 +33,11 @@ class Delivery:
 
 def note(
     current: Collection[alerts.Alert],
-    destinations: Sequence[alerts.Destination],
+    destinations: Callable[[], Iterable[alerts.Destination]],
     events: Collection[str] = alerts.EVENTS,
 ) -> None:
     """Store what is new of the alerts of these events that last now, with its deliveries, and end those that do not
-    last.
+    last. ``destinations`` is called only if something is new.
     """
     now = clock.now()
     by_subject = {(each.event, each.subject): each for each in current}
@@ -45,9 +45,9 @@ def note(
     lasting = {(row.event, row.subject): row.pk for row in rows}
     over = [pk for identity, pk in lasting.items() if identity not in by_subject]
     models.Alert.objects.filter(pk__in=over, ended=None).update(ended=now)
-    for identity, alert in by_subject.items():
-        if identity in lasting:
-            continue
+    new = [alert for identity, alert in by_subject.items() if identity not in lasting]
+    among = [*destinations()] if new else []
+    for alert in new:
         row, is_new = models.Alert.objects.get_or_create(
             event=alert.event,
             subject=alert.subject,
@@ -55,7 +55,7 @@ def note(
             defaults={"text": alert.text, "path": alert.path, "details": alert.details, "begun": now},
         )
         if is_new:
-            add(row, [each for each in destinations if each.wants(alert)])
+            add(row, [each for each in among if each.wants(alert)])
     old = models.Alert.objects.filter(begun__lt=now - KEPT).exclude(ended=None)
     oldest = list(old.values_list("pk", flat=True)[:_DELETED_AT_ONCE])
     models.Alert.objects.filter(pk__in=oldest).delete()
@@ -83,6 +83,12 @@ def add(row: models.Alert, destinations: Iterable[alerts.Destination]) -> None:
         models.AlertDelivery(alert=row, destination=each.name, next_attempt=alerts.first_attempt(each, now))
         for each in destinations
     )
+
+
+def due() -> frozenset[str]:
+    """Return the destinations with deliveries that are due."""
+    rows = models.AlertDelivery.objects.filter(state="waiting", next_attempt__lte=clock.now()).order_by()
+    return frozenset(rows.values_list("destination", flat=True).distinct())
 
 
 def take(destination: str, *, only: int | None = None) -> list[Delivery]:
@@ -125,14 +131,13 @@ def latest(maximum: int) -> list[Delivery]:
     return [_value(row) for row in models.AlertDelivery.objects.select_related("alert")[:maximum]]
 
 
-def last_errors(destinations: Iterable[str]) -> dict[str, str]:
-    """Return why the last attempt at a delivery to each of these failed; without those that received it."""
-    found = {}
-    for name in destinations:
-        tried = models.AlertDelivery.objects.filter(destination=name, attempts__gt=0)
-        if error := tried.values_list("error", flat=True).first():
-            found[name] = error
-    return found
+def last_errors(destinations: Collection[str]) -> dict[str, str]:
+    """Return why the last attempt at a delivery to each of these failed; without those that received it. One query."""
+    tried = models.AlertDelivery.objects.filter(destination__in=destinations, attempts__gt=0).order_by()
+    last = tried.values("destination").annotate(last=orm.Max("pk")).values("last")
+    rows = models.AlertDelivery.objects.filter(pk__in=last).exclude(error="")
+    found = dict(rows.values_list("destination", "error"))
+    return {name: found[name] for name in destinations if name in found}
 
 
 def find(pk: int) -> Delivery:

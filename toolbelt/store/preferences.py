@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
+
+from django.contrib import auth
 
 from toolbelt import models
+
+
+class Chosen(NamedTuple):
+    """What a person chose, with their primary key, name and mail address."""
+
+    user: int
+    name: str
+    email: str
+    value: str
 
 
 def of(user: int) -> dict[str, str]:
@@ -13,10 +24,11 @@ def of(user: int) -> dict[str, str]:
     return {name: getattr(row, name) for name in ("time_zone", "density", "alerts")} if row else {}
 
 
-def people_with(name: str) -> list[tuple[Any, str]]:
-    """Return the active users who set this preference, in order, with their choice."""
-    rows = models.Preferences.objects.exclude(**{name: ""}).filter(user__is_active=True)
-    return [(row.user, getattr(row, name)) for row in rows.select_related("user").order_by("pk")]
+def chosen(name: str) -> list[Chosen]:
+    """Return what the active users who set this preference chose, in order."""
+    rows = models.Preferences.objects.exclude(**{name: ""}).filter(user__is_active=True).order_by("pk")
+    columns = ("user", f"user__{auth.get_user_model().USERNAME_FIELD}", "user__email", name)
+    return [Chosen(*row) for row in rows.values_list(*columns)]
 
 
 def choose(user: int, name: str, value: str) -> None:

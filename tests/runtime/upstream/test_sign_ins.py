@@ -367,7 +367,9 @@ def test_scopes_that_a_call_demands_are_asked_for_by_the_next_sign_in(serve: Ser
     assert connected.content(TOOL, {"text": "b"}) == {"result": "kept b"}
     (needed,) = attention.load().sign_in_needed
     assert (needed.plugin.name, oauth_server.MORE in needed.error) == ("notes", True)
-    assert ("sign-in-needed", "notes") in [(alert.event, alert.subject) for alert in events.current()]
+    assert ("sign-in-needed", "notes") in [
+        (alert.event, alert.subject) for alert in events.of(attention.load())
+    ]
     assert oauth_server.MORE in browser.get("/plugins/notes/").content.decode()
 
     server.state.demanded = oauth_server.MORE

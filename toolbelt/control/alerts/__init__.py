@@ -6,6 +6,7 @@ what one has stored or taken, no other does.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -51,13 +52,16 @@ def run(declared: alerts.Plan) -> int:
     What fails, the others do not: what there is to be notified of, or one destination.
     """
     received = 0
-    destinations = _each(declared)
+    destinations = functools.cache(lambda: _each(declared))
     for names, load in events.SOURCES.items():
         try:
             rows.note([*load()], destinations, names)
         except Exception:
             _log.exception("alerts not noticed", events=names)
-    for destination in destinations:
+    due = rows.due()
+    for destination in destinations() if due else ():
+        if destination.name not in due:
+            continue
         try:
             received += _deliver(declared, destination)
         except Exception:

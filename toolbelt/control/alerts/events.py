@@ -14,11 +14,6 @@ from toolbelt.core import alerts, grants, schema, texts
 MAX_ARGUMENTS = 4_000
 
 
-def current() -> list[alerts.Alert]:
-    """Return every alert that lasts now."""
-    return [alert for load in SOURCES.values() for alert in load()]
-
-
 def _approvals() -> Iterator[alerts.Alert]:
     for group in call_approvals.pending():
         for approval in group.approvals:
