@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
-from django.core.management.color import no_style
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
@@ -26,7 +25,7 @@ from tests import breaking, factories
 from tests.management import running
 from tests.runtime.connected import stopped as stopped
 from toolbelt import models
-from toolbelt.control import writing
+from toolbelt.control import self_checks, writing
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.doctor import database, machine
@@ -466,13 +465,9 @@ def test_a_damaged_database_file_is_reported(tmp_path: Path) -> None:
 
 def test_a_log_that_is_younger_than_the_calls_is_noted(healthy: Any) -> None:
     factories.call("git__log", days_ago=40)
-    with connection.cursor() as cursor:
-        # Earlier tests of this process may have used the first numbers.
-        numbers = [{"table": models.AuditEntry._meta.db_table, "column": "id"}]
-        for statement in connection.ops.sequence_reset_by_name_sql(no_style(), numbers):
-            cursor.execute(statement)
-    for key in ("ada", "bob"):
-        entries.create(WRITE, "agent", {"key": key})
+    with writing.at(timezone.now() - dt.timedelta(days=50)):
+        entries.create(WRITE, "agent", {"key": "ada"})
+    entries.create(WRITE, "agent", {"key": "bob"})
     assert not any(finding.startswith("log-younger") for finding in doctor()[0])
 
     oldest = models.AuditEntry.objects.earliest("id").pk
@@ -488,3 +483,16 @@ def test_it_says_how_many_recorded_verdicts_replays_reproduce(healthy: Any) -> N
     assert running.run("doctor")[0].splitlines()[-1] == (
         "No call of the last 30 days can be replayed as it was decided."
     )
+
+
+def test_it_replays_the_recorded_calls_once(healthy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    check, checked = self_checks.check, list[self_checks.SelfCheck]()
+
+    def check_noted() -> self_checks.SelfCheck:
+        checked.append(check())
+        return checked[-1]
+
+    monkeypatch.setattr(self_checks, "check", check_noted)
+    output = running.run("doctor")[0]
+    [found] = checked
+    assert found.sentence in output

@@ -95,6 +95,11 @@ def latest() -> SelfCheck | None:
     )
 
 
+def current() -> SelfCheck:
+    """Return the result of the last night, or make the check now."""
+    return latest() or check()
+
+
 def run_due() -> SelfCheck | None:
     """Make the check of this night, if no process has, and store it; return it, or None."""
     if _is_made():

@@ -239,19 +239,6 @@ def last_at(revision: int) -> int:
     return newest_id() if later is None else later - 1
 
 
-class First(NamedTuple):
-    """The id and the time of the oldest entry. Of an entry that was ever the first, the id is 1."""
-
-    number: int
-    at: dt.datetime
-
-
-def first() -> First | None:
-    """Return the oldest entry that there still is; None if there is none."""
-    row = models.AuditEntry.objects.order_by("id").values_list("pk", "at").first()
-    return None if row is None else First(*row)
-
-
 def revisions() -> tuple[list[int], list[int]]:
     """Return the ids of all entries that have a revision, oldest first, and their revisions."""
     rows = models.AuditEntry.objects.filter(revision__isnull=False).order_by("id")

@@ -9,7 +9,7 @@ import pytest
 from tests.control import sample_server
 from tests.control.conftest import BELT, operator, stored
 from toolbelt import models
-from toolbelt.control import undo, writing
+from toolbelt.control import self_checks, undo, writing
 from toolbelt.control.access import switches
 from toolbelt.control.agents import agents
 from toolbelt.control.catalog import entries
@@ -35,7 +35,7 @@ def found() -> list[str]:
 def test_without_an_applied_belt_there_is_no_drift(operator: writing.Write) -> None:
     belts.import_(operator, BELT)
     assert drift.find() is None
-    assert [*configuration.examine()] == []
+    assert [*configuration.examine(self_checks.current())] == []
 
 
 def test_the_applied_belt_is_stored_with_its_name_digest_time_and_actor() -> None:
@@ -52,7 +52,7 @@ def test_a_flip_is_drift_with_the_switch_and_who_made_it(operator: writing.Write
     apply()
     switches.flip(operator, "bob", "reading", False)
     assert found() == ["agent bob: reading, changed by olive"]
-    [finding] = configuration.examine()
+    [finding] = configuration.examine(self_checks.current())
     assert (finding.code, finding.level) == ("belt-drift", "note")
     assert finding.message == (
         "1 entry differs from the belt applied last, belt.yaml: agent bob: reading, changed by olive."

@@ -13,6 +13,7 @@ from django.core import checks
 
 import toolbelt
 from toolbelt import locations
+from toolbelt.control import self_checks
 from toolbelt.control.doctor import configuration, database, findings, machine, options, people
 from toolbelt.core import addresses, errors, texts
 from toolbelt.management import server_findings, terminal
@@ -20,10 +21,6 @@ from toolbelt.runtime import plugins
 
 # Django's own checks about what TOOLBELT_INSECURE_HTTP turns off; toolbelt.W001 says the same in one sentence.
 _CONSEQUENCES_OF_PLAIN_HTTP = frozenset({"security.W004", "security.W008", "security.W012", "security.W016"})
-# Findings without which the configuration, and its past, is examined.
-_WITHOUT_CONFIGURATION = frozenset(
-    {"database-missing", "database-unreachable", "migrations-pending", "configuration"}
-)
 # Explains the system checks.
 _CHECKS = locations.document("reference/errors.md")
 
@@ -34,6 +31,8 @@ class Command(terminal.Command):
     help = "Check this installation and suggest fixes. Exits with 1 if something is wrong."
     # They are part of what is examined, and must not end the command.
     requires_system_checks: list[str] = []
+    # Whether replays are right; None if that cannot be found out.
+    _checked: self_checks.SelfCheck | None = None
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the options."""
@@ -45,7 +44,7 @@ class Command(terminal.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print the findings."""
         try:
-            all_findings = [*_findings(ask_servers=not options["no_servers"])]
+            all_findings = [*self._findings(ask_servers=not options["no_servers"])]
         finally:
             plugins.stop()
         problems = [finding for finding in all_findings if finding.level == "problem"]
@@ -53,8 +52,8 @@ class Command(terminal.Command):
             self.stdout.write_json(json.dumps(_document(all_findings), indent=2) + "\n")
         else:
             self._print(all_findings, problems)
-            if not any(finding.code in _WITHOUT_CONFIGURATION for finding in all_findings):
-                self.stdout.write(configuration.replays())
+            if self._checked is not None:
+                self.stdout.write(self._checked.sentence)
         if problems:
             sys.exit(1)
 
@@ -68,27 +67,27 @@ class Command(terminal.Command):
         else:
             self.stdout.write(f"Nothing is wrong with this installation (Toolbelt {toolbelt.__version__}).")
 
-
-def _findings(*, ask_servers: bool) -> Iterator[findings.Finding]:
-    unreachable = database.unreachable()
-    if unreachable is not None:
-        yield unreachable
-    yield from _system_checks(with_database=unreachable is None)
-    yield from machine.examine()
-    if unreachable is not None:
-        return
-    examined = [*database.examine()]
-    yield from examined
-    if any(finding.code == "migrations-pending" for finding in examined):
-        return  # what follows reads tables that may be missing
-    yield from people.examine()
-    yield from options.examine()
-    try:
-        yield from configuration.examine()
-        yield from server_findings.examine(ask=ask_servers)
-    except errors.ToolbeltError as error:
-        way_out = "Restore a backup, or import a corrected configuration."
-        yield findings.Finding(code="configuration", message=str(error), way_out=way_out)
+    def _findings(self, *, ask_servers: bool) -> Iterator[findings.Finding]:
+        unreachable = database.unreachable()
+        if unreachable is not None:
+            yield unreachable
+        yield from _system_checks(with_database=unreachable is None)
+        yield from machine.examine()
+        if unreachable is not None:
+            return
+        examined = [*database.examine()]
+        yield from examined
+        if any(finding.code == "migrations-pending" for finding in examined):
+            return  # what follows reads tables that may be missing
+        yield from people.examine()
+        yield from options.examine()
+        try:
+            self._checked = self_checks.current()
+            yield from configuration.examine(self._checked)
+            yield from server_findings.examine(ask=ask_servers)
+        except errors.ToolbeltError as error:
+            way_out = "Restore a backup, or import a corrected configuration."
+            yield findings.Finding(code="configuration", message=str(error), way_out=way_out)
 
 
 def _system_checks(*, with_database: bool) -> Iterator[findings.Finding]:
