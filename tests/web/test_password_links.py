@@ -84,6 +84,12 @@ def test_an_invited_person_chooses_a_password_and_has_the_role(administrator: Cl
     assert models.AuditEntry.objects.latest("id").reason == "With a link that ana made"
 
 
+def test_an_invited_person_has_the_common_form_of_the_name(administrator: Client) -> None:
+    address = invite(administrator, name="ｅｖｅ")
+    assert roles.of_user("eve") == ("viewer",)
+    assert "Log in as eve" in dashboard.text(choose(address))
+
+
 def test_the_form_of_a_link_is_sent_as_browsers_send_it_without_the_address(
     administrator: Client,
 ) -> None:

@@ -47,7 +47,7 @@ def invite(write: writing.Write, name: str, new_roles: Iterable[str], email: str
     """
     with writing.begin():
         user = users.create_without_password(write, name, email)
-        roles.put(write, name, new_roles)
+        roles.put(write, user.get_username(), new_roles)
         return _made(write, user)
 
 
