@@ -30,6 +30,7 @@ SERVER = [
     "expirations",
     "running_tools",
     "unused_clients",
+    "logins",
     "self_checks",
     "alerts",
     "trial_rounds",

@@ -19,7 +19,7 @@ from toolbelt.control import alerts, self_checks, trial_rounds
 from toolbelt.control.access import expirations
 from toolbelt.control.agents import connection_cleanup
 from toolbelt.control.config import settings_log
-from toolbelt.control.people import unused_clients
+from toolbelt.control.people import logins, unused_clients
 from toolbelt.control.servers import client_plugins, elicitation, running_tools, upstream_servers
 from toolbelt.control.servers import plugins as listed_plugins
 from toolbelt.runtime import (
@@ -53,6 +53,7 @@ SERVER_PARTS = (
     expirations,
     running_tools,
     unused_clients,
+    logins,
     self_checks,
     alerts,
     trial_rounds,

@@ -18,7 +18,7 @@ from tests.web import dashboard
 from tests.web.second_factors import PASSWORD, confirmed, give_password, is_logged_in, set_up
 from toolbelt import models
 from toolbelt.control import writing
-from toolbelt.control.people import logins, roles, unused_clients, users
+from toolbelt.control.people import logins, roles, users
 from toolbelt.web.login import browsers
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -217,8 +217,8 @@ def test_logins_that_are_over_are_forgotten_a_day_later(olive: auth.User) -> Non
     )
     ended.post("/logout/")
     assert (Session.objects.count(), models.Login.objects.count()) == (2, 3)
-    unused_clients.prune(now)
+    logins.prune(now)
     assert (Session.objects.count(), models.Login.objects.count()) == (1, 3)
-    unused_clients.prune(now + dt.timedelta(days=1, minutes=1))
+    logins.prune(now + dt.timedelta(days=1, minutes=1))
     assert models.Login.objects.get().session_key == here.session.session_key
     assert is_logged_in(here)

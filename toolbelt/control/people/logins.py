@@ -1,7 +1,7 @@
 """Where people are logged in: the browsers, listed and ended. Tokens and clients that signed in are not among them.
 
 The sessions are Django's; a row beside each says which browser it is. When it was last used is stored every five
-minutes at most.
+minutes at most. A server removes those that have ended once an hour.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 
 from toolbelt import models
-from toolbelt.control import writing
+from toolbelt.control import repeating, writing
 from toolbelt.core import errors
 from toolbelt.store import clock
 
 MAX_BROWSER, MAX_ADDRESS = 300, 45
 # How long the row of a login stays after its session has ended.
 FORGOTTEN = dt.timedelta(days=1)
+SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,3 +117,11 @@ def _living(keys: Sequence[str]) -> frozenset[str]:
             "session_key", flat=True
         )
     )
+
+
+def _prune() -> None:
+    prune(clock.now())
+
+
+_thread = repeating.Repeating("toolbelt-logins", _prune, SECONDS, "ended logins not removed")
+start, stop = _thread.start, _thread.stop

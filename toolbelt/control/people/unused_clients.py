@@ -1,7 +1,6 @@
 """Removal of MCP clients that have registered and that no one connects: anyone can register one.
 
-A server does it once an hour. What expired of the authorization server's codes and tokens, and of people's logins, goes
-as well.
+A server does it once an hour. What expired of the authorization server's codes and tokens goes as well.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from oauth2_provider import models as oauth
 
 from toolbelt import models
 from toolbelt.control import repeating
-from toolbelt.control.people import logins
 
 # How long a client may be without a connection.
 UNUSED = dt.timedelta(days=1)
@@ -30,7 +28,6 @@ def prune(now: dt.datetime) -> int:
     unused.delete()
     models.SignInAttempt.objects.filter(at__lt=now - UNUSED, application=None).delete()
     oauth.clear_expired()
-    logins.prune(now)
     return number
 
 
