@@ -43,6 +43,11 @@ class Budget:
     max_tokens: int | None = None
     on_exceed: OnExceed = "warn"
 
+    @property
+    def defers(self) -> bool:
+        """Return whether it defers tools, so that what becomes of each depends on the others."""
+        return self.on_exceed == "defer"
+
     def exceeded_by(self, tools: int, tokens: int) -> bool:
         """Return whether this many tools and tokens exceed the budget."""
         return (self.max_tools is not None and tools > self.max_tools) or (

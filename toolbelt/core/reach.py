@@ -105,9 +105,7 @@ def of_entry(
 
 def _of_tools(tools: Iterable[str], among: Iterable[agents.Agent]) -> Reach:
     """Return the reach of tools: their calls and loads, and whatever an agent does whose budget defers for them."""
-    deferring = (
-        agent.key for agent in among if agent.budget is not None and agent.budget.on_exceed == "defer"
-    )
+    deferring = (agent.key for agent in among if agent.budget is not None and agent.budget.defers)
     return Reach(agents=frozenset(deferring), tools=frozenset(tools).union(meta_tools.DEFINITIONS))
 
 

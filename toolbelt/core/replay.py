@@ -161,7 +161,7 @@ class Judge:
             self._verdicts.pop(key, None)
         # What a budget defers depends on all tools.
         for key, agent in self.agents.items():
-            if agent.budget is not None and agent.budget.on_exceed == "defer":
+            if agent.budget is not None and agent.budget.defers:
                 self._verdicts.pop(key, None)
 
     def verdict(self, facts: Facts) -> Verdict:
@@ -210,7 +210,7 @@ class Judge:
         """Return the context of an agent's request, and what its budget defers."""
         snapshot = self._snapshot(agent, *situation)
         budget = snapshot.agent.budget
-        if budget is None or budget.on_exceed != "defer":
+        if budget is None or not budget.defers:
             return resolution.build_context(snapshot), {}
         resolved = budgets.resolve(snapshot)
         return resolved.context, resolved.removed

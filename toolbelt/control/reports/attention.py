@@ -135,7 +135,7 @@ def _ineffective_overrides(summary: queries.Summary) -> Iterator[IneffectiveOver
     overrides = [(key, on) for key, on in sorted(summary.agent.overrides.items()) if key in stored.tools]
     if not overrides:
         return
-    may_be_deferred = budget is not None and budget.on_exceed == "defer"
+    may_be_deferred = budget is not None and budget.defers
     without = _without_overrides(summary)
     denied = without.context.denied
     closed = access_index.closed(stored)

@@ -173,7 +173,7 @@ def resolve(snapshot: resolution.Snapshot) -> Resolution:
     others = active & stored.non_tools
     tools = active - others if others else active
     removed: Mapping[str, rules.Origin] = {}
-    if budget is not None and budget.on_exceed == "defer":
+    if budget is not None and budget.defers:
         fixed = context.tools(rules.BY_OPERATORS)
         removed = deferred_tools(stored, budget, tools, fixed, context.concerned, *_requested(context))
         tools = tools.difference(removed)
@@ -241,7 +241,7 @@ def without_each_override(snapshot: resolution.Snapshot) -> dict[str, resolution
     cleared = dataclasses.replace(snapshot, agent=dataclasses.replace(agent, overrides={}))
     without = resolution.build_context(cleared)
     decisions = {key: resolution.decide(without, key) for key in agent.overrides if key in stored.tools}
-    if agent.budget is not None and agent.budget.on_exceed == "defer":
+    if agent.budget is not None and agent.budget.defers:
         decisions |= _deferred_alone(resolution.build_context(snapshot), agent.budget, decisions)
     return decisions
 
@@ -366,7 +366,7 @@ def deferred_tools(
     An initial toolkit is deferred whole. What the session loaded keeps the tools that a later load needs.
     """
     removed: dict[str, rules.Origin] = {}
-    if budget is None or budget.on_exceed != "defer":
+    if budget is None or not budget.defers:
         return removed
     left, tokens = set(active), definitions.tokens(stored, active)
     if not _is_exceeded(stored, left, concerned, budget, tokens):

@@ -41,7 +41,7 @@ def find(resolved: budgets.Resolution, name: str, *, prefer_loaded: bool = False
     context = resolved.context
     stored = context.catalog
     budget = context.agent.budget
-    defers = budget is not None and budget.on_exceed == "defer"
+    defers = budget is not None and budget.defers
 
     def is_offered(tool: str) -> bool:
         if tool in stored.non_tools:
