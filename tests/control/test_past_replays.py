@@ -116,6 +116,23 @@ def test_calls_without_a_revision_cannot_be_placed() -> None:
     assert dict(then(flip("bob", "reading", False)).unproven) == {"no-revision": 1}
 
 
+def test_what_a_change_concerns_is_found_once_for_calls_without_a_revision(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, reach_of = list[reach.Reach](), past_replays._reach
+
+    def reach_noted(*args: Any) -> reach.Reach:
+        found.append(reach_of(*args))
+        return found[-1]
+
+    monkeypatch.setattr(past_replays, "_reach", reach_noted)
+    for _ in range(3):
+        made("bob", "git__log", revision=None)
+
+    assert dict(then(flip("bob", "reading", False)).unproven) == {"no-revision": 3}
+    assert len(found) == 1
+
+
 def test_what_has_ended_counts_as_ended_before_it_is_recorded() -> None:
     start = clock.now() - dt.timedelta(days=2)
     with writing.at(start):
@@ -230,7 +247,7 @@ def from_scratch(
     reader = recorded_facts.Reader(recorded_facts.Window(clock.now() - BEGIN - dt.timedelta(days=1)))
     for call, revision in reader.by_revision():
         was = past.Past()
-        was.to(past.Place(audit.last_at(revision or 0), call.at))
+        was.to(past.Place(audit.last_by_revision()(revision or 0), call.at))
         document = was.history.document()
         base = _judge(document, call)
         if call.facts.agent not in base.agents:

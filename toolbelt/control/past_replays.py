@@ -6,7 +6,6 @@ only the verdicts that it can concern. The change is made to each state of the p
 
 from __future__ import annotations
 
-import bisect
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
@@ -68,7 +67,7 @@ class Side:
     def defers(self, key: str) -> bool:
         """Return whether the budget of an agent defers tools, so that each depends on all others."""
         agent = self._compiled.agent(key)
-        return agent is not None and agent.budget is not None and agent.budget.on_exceed == "defer"
+        return agent is not None and agent.budget is not None and agent.budget.defers
 
 
 class Changed:
@@ -128,13 +127,14 @@ def replays(
     was = past.Past()
     changed = Changed(was, changes)
     base, other = Side(was.values, now[0].at), Side(changed.compiled, now[0].at)
-    entries = audit.revisions()
+    last = audit.last_by_revision()
     revision: int | None = None
-    covered = missing = reach.NOTHING
+    covered = _reach(changed.subjects, base.catalog, other.catalog)
+    missing = reach.NOTHING
     for recorded, number in reader.by_revision():
         agent, tool = recorded.facts.agent, recorded.facts.tool
         if number is not None and number != revision:
-            steps = was.to(past.Place(_last(entries, number), recorded.at))
+            steps = was.to(past.Place(last(number), recorded.at))
             for subject in steps:
                 changed.compiled.change(*subject)
             base.step(steps)
@@ -143,8 +143,6 @@ def replays(
                 covered = _reach(changed.subjects, base.catalog, other.catalog)
                 missing = _reach_now(changed.missing(), now)
             revision = number
-        if revision is None:
-            covered = _reach(changed.subjects, base.catalog, other.catalog)
         is_covered = covered.covers(agent, tool) or (bool(covered.tools) and other.defers(agent))
         if not is_covered and not missing.covers(agent, tool):
             continue
@@ -160,13 +158,6 @@ def replays(
         if answer is None and missing.covers(agent, tool):
             answer = replay.Unproven("not-there-yet")
         yield Answer(recorded, answer)
-
-
-def _last(entries: tuple[list[int], list[int]], revision: int) -> int:
-    """Return the id of the last entry of the log at a revision (:func:`audit.last_at`, without a query)."""
-    ids, revisions = entries
-    index = bisect.bisect_right(revisions, revision)
-    return ids[-1] if ids and index == len(ids) else ids[index] - 1 if ids else 0
 
 
 def _reach(subjects: Iterable[Subject], before: catalog.Catalog, after: catalog.Catalog) -> reach.Reach:

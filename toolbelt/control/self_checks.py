@@ -59,12 +59,13 @@ def check(*, days: int = DAYS, revisions: int = REVISIONS) -> SelfCheck:
     chosen = every if len(every) <= revisions else dice.sample(every, revisions)
     was = past.Past()
     side = past_replays.Side(was.values, clock.now())
+    last = audit.last_by_revision()
     revision = calls = uncertain = 0
     mismatches: list[int] = []
     for decided in itertools.islice(reader.decided(chosen), MAX_CALLS):
         if decided.revision != revision:
             revision = decided.revision
-            side.step(was.to(past.Place(audit.last_at(revision), decided.at)))
+            side.step(was.to(past.Place(last(revision), decided.at)))
         facts = decided.facts
         judge = side.at(facts.agent, decided.at)
         is_known = facts.state is not None and facts.subagent is not None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import datetime as dt
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict, Unpack, cast
 
@@ -228,22 +229,20 @@ def last_before(moment: dt.datetime) -> int:
     return rows.order_by("-id").values_list("id", flat=True).first() or 0
 
 
-def last_at(revision: int) -> int:
-    """Return the id of the last entry that was in force at a revision; 0 if there is none."""
-    later = (
-        models.AuditEntry.objects.filter(revision__gt=revision)
-        .order_by("id")
-        .values_list("pk", flat=True)
-        .first()
-    )
-    return newest_id() if later is None else later - 1
-
-
-def revisions() -> tuple[list[int], list[int]]:
-    """Return the ids of all entries that have a revision, oldest first, and their revisions."""
+def last_by_revision() -> Callable[[int], int]:
+    """Return a function that returns the id of the last entry that was in force at a revision; 0 if there is none. One
+    query, however often that is called.
+    """
     rows = models.AuditEntry.objects.filter(revision__isnull=False).order_by("id")
     pairs = list(rows.values_list("pk", "revision"))
-    return [number for number, _ in pairs], [revision or 0 for _, revision in pairs]
+
+    def last(revision: int) -> int:
+        index = bisect.bisect_right(pairs, revision, key=lambda pair: pair[1] or 0)
+        if index < len(pairs):
+            return pairs[index][0] - 1
+        return pairs[-1][0] if pairs else 0
+
+    return last
 
 
 def logged_after(entry: int) -> list[belts.LoggedChange]:
