@@ -206,7 +206,11 @@ class _History:
             else _tools(self._past.compiled().as_of(self.since), found[1].as_of(self.since))
         )
         entries = audit.since(self._past.place.entry, "agent", agent.key)
-        granted = {key for _, key, before, after in entries if key and _is_on(after) and not _is_on(before)}
+        granted = {
+            key
+            for _, key, before, after in entries
+            if key and grants.is_on(after) and not grants.is_on(before)
+        }
         return (_tools(stored, agent) - then) | granted | self._approved
 
 
@@ -244,8 +248,3 @@ def _tools(stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
     """Return what an agent has, and what its budget defers."""
     taken = inventory.take(stored, agent, conf.KIND_LOADOUTS)
     return taken.active | taken.deferred | taken.non_tools
-
-
-def _is_on(state: Any) -> bool:
-    """Return whether a switch or an override is on, as the audit log has it."""
-    return state is True or (isinstance(state, Mapping) and state.get("on") is True)

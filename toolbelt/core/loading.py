@@ -91,7 +91,7 @@ def load(snapshot: resolution.Snapshot, name: str, at: str = "") -> Outcome:
     then = budgets.resolve(dataclasses.replace(upcoming, session=after))
     deferred = {then.deferred[key].origin.name: None for key in then.deferred if key not in resolved.deferred}
     if deferred:
-        message += f" To make room, the budget defers {budgets.in_short([*deferred])}."
+        message += f" To make room, the budget defers {texts.listing([*deferred])}."
     return _changed(snapshot, after, "loaded", name, message)
 
 

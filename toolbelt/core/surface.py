@@ -206,7 +206,7 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
     result = []
     spent = resolved.spent
     if resolved.removed:
-        names = budgets.in_short([*dict.fromkeys(d.origin.name for d in resolved.deferred.values())])
+        names = texts.listing([*dict.fromkeys(d.origin.name for d in resolved.deferred.values())])
         message = f"The budget deferred {texts.counted(len(resolved.deferred), 'tool')}: {names}."
         result.append(Warning_(code="budget-deferred", message=message))
     if spent.is_exceeded and spent.budget is not None:
@@ -220,7 +220,7 @@ def _warnings(resolved: budgets.Resolution) -> tuple[Warning_, ...]:
     if absent := resolution.not_running(context):
         message = (
             f"{len(absent)} granted {'tool is' if len(absent) == 1 else 'tools are'} not running:"
-            f" {budgets.in_short(absent)}. Restart Toolbelt's servers with their plugin, or disable the plugin."
+            f" {texts.listing(absent)}. Restart Toolbelt's servers with their plugin, or disable the plugin."
         )
         result.append(Warning_(code="not-running", message=message))
     for key in resolution.invalid(context):

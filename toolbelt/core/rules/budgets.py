@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from toolbelt.core import agents, catalog, definitions, policy, rules
 from toolbelt.core.rules import resolution
 
-# How many names a line of text has room for.
-MAX_NAMED = 5
 NEVER_DEFERRED = frozenset({"override-on", "always-on", "sub-app", "switch-on"})
 # Kinds that agents share and operators write.
 SHARED_KINDS = frozenset({"toolkit", "loadout", "sub_app"})
@@ -327,12 +325,6 @@ def fits(
     if budget.exceeded_by(len(both), 0):
         return False
     return not _is_exceeded(stored, both, concerned, budget, definitions.tokens(stored, both))
-
-
-def in_short(names: Sequence[str]) -> str:
-    """Return the first names as a list that fits a line, and the number of the others."""
-    more = len(names) - MAX_NAMED
-    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 # What was requested under a name, with its tools, in the order in which a budget defers it.

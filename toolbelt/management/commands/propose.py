@@ -105,15 +105,11 @@ def _of_agent(one: least_privilege.OfAgent) -> Iterator[str]:
             f" ({texts.counted(one.calls, 'call')})."
         )
         yield from columns.lines(
-            (f"  {least_privilege.STEPS[step.kind]}:", _names(step.names)) for step in smaller.steps
+            (f"  {least_privilege.STEPS[step.kind]}:", texts.listing(step.names, MAX_NAMES) or "nothing")
+            for step in smaller.steps
         )
     by_why: dict[least.Why, list[str]] = {}
     for tool, why in smaller.unused.items():
         by_why.setdefault(why, []).append(tool)
     for why, tools in by_why.items():
-        yield f"  Not called, but stays, because {least.WHYS[why]}: {_names(tools)}"
-
-
-def _names(names: list[str] | tuple[str, ...]) -> str:
-    more = len(names) - MAX_NAMES
-    return (", ".join(names[:MAX_NAMES]) or "nothing") + (f" and {more} more" if more > 0 else "")
+        yield f"  Not called, but stays, because {least.WHYS[why]}: {texts.listing(tools, MAX_NAMES)}"
