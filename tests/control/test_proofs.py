@@ -248,9 +248,11 @@ def test_a_proof_of_an_undo_is_that_of_the_earlier_configuration(kb: None) -> No
     assert change.entry is not None
     switches.flip(WRITE, "ada", "desk", True)
     last = audit.newest_id()
+    entries.change(WRITE, "agent", "ada", {"protected": True})
     a_month()
 
-    proof = proofs.of_undo(WRITE, last)
+    # To undo it would have to be confirmed.
+    proof = proofs.of_undo(WRITE.replace(confirm=False), last)
 
     assert counts(proof) == {("ada", "kb__search", "refused"): 2}
 

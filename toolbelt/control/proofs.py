@@ -1,7 +1,8 @@
 """Proofs: what a change would have done to the calls that are recorded.
 
-The change is made in a transaction that is rolled back. The calls are then decided again, as they are configured today
-and as they would be (:mod:`toolbelt.core.replay`): nothing is called, and nothing is written.
+The change is made in a transaction that is rolled back. The calls are then decided again, without and with it
+(:mod:`toolbelt.core.replay`): as everything is configured today, or as it was when each call was made
+(:mod:`toolbelt.control.past_replays`). Nothing is called, and nothing is written.
 """
 
 from __future__ import annotations
@@ -100,15 +101,15 @@ class Proof:
             return f"{period} this would have changed no recorded call."
         least = "" if self.coverage >= FULL_COVERAGE else "at least "
         parts: list[str] = []
-        for kind, (first, further) in _MADE.items():
+        for kind, words in _MADE.items():
             rows = [row for row in self.rows if row.after == kind]
             if not rows:
                 continue
             calls = sum(row.calls for row in rows)
             if parts:
-                parts.append(further.format(f"{least}{calls}"))
+                parts.append(words.format(f"{least}{calls}"))
             else:
-                parts.append(f"{first.format(least + texts.counted(calls, 'call'))} {_whose(rows)}")
+                parts.append(f"{words.format(least + texts.counted(calls, 'call'))} {_whose(rows)}")
         *others, last = parts
         made = f"{', '.join(others)}, and {last}" if others else last
         return f"{period} this would have {made}."
@@ -141,15 +142,13 @@ class Proof:
         )
 
 
-# What becomes of calls: of the kind that is named first, and of a further one.
-_MADE: Mapping[replay.Kind, tuple[str, str]] = {
-    "refused": ("refused {}", "refused {}"),
-    "load": ("made {} load first", "made {} load first"),
-    "ask": ("asked a person about {}", "asked a person about {}"),
-    "runs": ("let {} run", "let {} run"),
+# What becomes of calls: in a sentence, and in a few words.
+_MADE: Mapping[replay.Kind, str] = {
+    "refused": "refused {}",
+    "load": "made {} load first",
+    "ask": "asked a person about {}",
+    "runs": "let {} run",
 }
-
-
 _BRIEF: Mapping[replay.Kind, str] = {
     "refused": "{} refused",
     "load": "{} must load first",
@@ -233,8 +232,9 @@ def of_belt(
 
 
 def of_undo(write: writing.Write, entry: int, *, days: int = DAYS, basis: Basis = "now") -> Proof:
-    """Return what undoing a change, with the others of its batch, would have done; raise as the undo does."""
-    return prove(lambda: undo.undo_batch(write, entry), days=days, basis=basis)
+    """Return what undoing a change, with the others of its batch, would have done; raise as it would, confirmed."""
+    confirmed = write.replace(confirm=True)
+    return prove(lambda: undo.undo_batch(confirmed, entry), days=days, basis=basis)
 
 
 def document(proof: Proof) -> dict[str, Any]:
