@@ -277,13 +277,14 @@ def test_a_link_is_checked_again_when_it_is_used(
     monkeypatch: pytest.MonkeyPatch,
     change: Callable[[auth.User], None],
 ) -> None:
-    address, hashing = path(make(administrator)), users.with_password
+    address, hashing = path(make(administrator)), users.give_password
 
-    def slowly(user: Any, password: str) -> Any:
+    def slowly(user: Any, password: str) -> None:
+        monkeypatch.setattr(users, "give_password", hashing)
         change(olive)
-        return hashing(user, password)
+        hashing(user, password)
 
-    monkeypatch.setattr(users, "with_password", slowly)
+    monkeypatch.setattr(users, "give_password", slowly)
     assert choose(address).status_code == 404
     assert not logs_in("olive", NEW)
 

@@ -94,8 +94,8 @@ def use(text: str, password: str) -> str:
     row = _usable(text)
     if row is None:
         raise errors.Refused(GONE)
-    # Outside of the transaction, because it takes long.
-    user = users.with_password(row.user, password)
+    user: Any = row.user
+    users.give_password(user, password)
     name: str = user.get_username()
     write = writing.by(name, via="screen", reason=f"With a link that {row.made_by} made")
     with writing.begin():

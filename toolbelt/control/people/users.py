@@ -62,7 +62,7 @@ def create(write: writing.Write, name: str, password: str, new_roles: Iterable[s
     """
     user = _new(name, email)
     if password or not (conf.SIGN_IN_ISSUER and email):
-        _set_password(user, password)
+        give_password(user, password)
     else:
         user.set_unusable_password()
     with writing.begin():
@@ -97,7 +97,7 @@ def set_password(write: writing.Write, name: str, password: str) -> None:
     Raise errors.NotFound, or Invalid with what is wrong with the password.
     """
     user = row_of(name)
-    _set_password(user, password)
+    give_password(user, password)
     with writing.begin():
         user.save(update_fields=["password"])
         writing.record(write, "user", name, action="user.password", before=None, after=None)
@@ -188,14 +188,11 @@ def _new(name: str, email: str) -> Any:
     return user
 
 
-def with_password(user: Any, password: str) -> Any:
-    """Return a user with another password, which is not stored yet. Raise Invalid with what is wrong with it."""
-    _set_password(user, password)
-    return user
+def give_password(user: Any, password: str) -> None:
+    """Give a user a password, without storing it, and outside of a transaction, because hashing takes long.
 
-
-def _set_password(user: Any, password: str) -> None:
-    """Set the password of a user who is not stored yet, or not locked: hashing takes long. Raise Invalid."""
+    Raise Invalid with what is wrong with it.
+    """
     try:
         password_validation.validate_password(password, user)
     except ValidationError as error:
