@@ -22,7 +22,7 @@ from toolbelt.control.agents import session_changes
 from toolbelt.control.catalog import entries
 from toolbelt.core import admitting, errors
 from toolbelt.runtime import calls, counting
-from toolbelt.runtime.calls import admissions, arrival, gates, last_checks, preflight
+from toolbelt.runtime.calls import admissions, arrival, gates, incoming, last_checks, preflight
 from toolbelt.runtime.calls.incoming import Call, Caller, RequestKey
 from toolbelt.runtime.surfaces import explain
 from toolbelt.store import agent_sessions, clock
@@ -205,7 +205,7 @@ def test_a_call_that_waited_for_its_user_continues_only_with_what_people_approve
     assert code(calls.check_again(made, caller)) == "approval-pending"
     last_checks.check_again(waiting)
     assert calls.check_again(made, caller) is None
-    assert code(calls.check_again(made)) == "approval-pending"
+    assert code(calls.check_again(made, incoming.PROGRAM)) == "approval-pending"
     entries.put(OPERATOR, "gate_rule", {"key": "more", "effect": "ask", "tools": ["kb__search"]})
     assert code(calls.check_again(made, caller)) == "approval-pending"
 
@@ -215,7 +215,7 @@ def test_a_call_that_waited_for_its_user_may_continue_although_it_was_the_last(
 ) -> None:
     kb(ONE_A_DAY)
     assert search() == "ok"
-    assert calls.check_again(call("kb__search")) is None
+    assert calls.check_again(call("kb__search"), incoming.PROGRAM) is None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -18,7 +18,7 @@ from toolbelt import models
 from toolbelt.control.catalog import entries
 from toolbelt.core import admitting
 from toolbelt.runtime import calls
-from toolbelt.runtime.calls import admissions, arrival, gates, last_checks
+from toolbelt.runtime.calls import admissions, arrival, gates, incoming, last_checks
 from toolbelt.runtime.calls.incoming import Call, Caller, RequestKey
 from toolbelt.store import clock
 
@@ -68,7 +68,7 @@ ROADS: dict[str, Callable[[Any], Any]] = {
     "a host, for an app": lambda given: calls.answer_blocking(call("kb__search", given, by_host=True)),
     "an admission": lambda given: admissions.admit(call("shop__find", given)),
     "a question whether it is admitted": lambda given: calls.admit(ADA, "kb__search", given),
-    "a call that waited for its user": lambda given: calls.check_again(call("kb__search", given)),
+    "a call that waited for its user": lambda given: calls.check_again(call("kb__search", given), incoming.PROGRAM),
 }
 
 
@@ -227,7 +227,7 @@ def test_the_arguments_are_judged_with_the_defaults_that_the_server_gets(kb: Non
         ({"limit": 101}, "denied-by-rule"),
     ):
         assert code(calls.admit(ADA, "far__list", given)) == expected
-    assert code(calls.check_again(call("far__list", {}))) == "denied-by-rule"
+    assert code(calls.check_again(call("far__list", {}), incoming.PROGRAM)) == "denied-by-rule"
 
 
 @pytest.mark.parametrize(

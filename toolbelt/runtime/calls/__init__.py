@@ -157,7 +157,7 @@ async def _answer(call: Call, caller: Caller) -> Answer:
         return await carry_out(prepared) if isinstance(prepared, gates.Admitted) else prepared
 
 
-def check_again(call: Call, caller: Caller = incoming.PROGRAM) -> admitting.Refusal | None:
+def check_again(call: Call, caller: Caller) -> admitting.Refusal | None:
     """Return why a call that waited for its user may not continue; None if it may. For a thread that may block."""
     gate = gates.CallGate(call, caller)
     gate.is_parked = True
