@@ -262,18 +262,18 @@ def _as_read(part: Any, certainly: bool) -> Any:
             read[keyword] = _as_read(value, not certainly)
         else:
             read[keyword] = value
-    types = named_types(part)
-    if len(types) == 1:
+    named = named_types(part)
+    if len(named) == 1:
         return read
     if certainly:
         about = {_ABOUT[keyword] for keyword in part if keyword in _ABOUT}
         if not about:
             return read
         # Of several types, too, a keyword is about one only.
-        if len(about) > 1 or (types and not about <= types):
+        if len(about) > 1 or (named and not about <= named):
             return False
         (type_,) = about
-        return {**read, "type": "integer" if types and type_ not in part["type"] else type_}
+        return {**read, "type": "integer" if named and type_ not in part["type"] else type_}
     values = [part["const"]] if "const" in part else part.get("enum")
     if values is None:
         return read
