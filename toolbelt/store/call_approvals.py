@@ -30,8 +30,8 @@ _LISTS = ("rules", "approved_by", "wanted")
 
 
 def connect() -> None:
-    """Withdraw what is open of every agent that is deleted, and end what a deleted user has approved for a while or
-    before others have to: new ones of their names start without it.
+    """Withdraw what is open of every agent that is deleted, and what a deleted user has approved and has not begun to
+    run: new ones of their names start without it.
     """
     signals.post_delete.connect(_agent_deleted, sender=models.Agent, dispatch_uid="toolbelt.call_approvals")
     users, uid = auth.get_user_model(), "toolbelt.call_approvals.users"
@@ -84,6 +84,15 @@ def still_approved(approvals: Iterable[Approval]) -> list[Approval]:
         if all(may_decide(name, each.agent) for name in each.approved_by)
         and not call_approvals.missing(each, each.approved_by, groups)
     ]
+
+
+def has_its_people(approval: Approval) -> bool:
+    """Return whether those who approved a call and may still do so are enough. Who approves with a command needs no
+    account.
+    """
+    lost = operators.no_longer_deciding(approval.approved_by, approval.agent)
+    left = [name for name in approval.approved_by if name not in lost]
+    return not call_approvals.missing(approval, left, operators.groups_of(left))
 
 
 def withdraw_again(key: str) -> None:
@@ -294,12 +303,17 @@ def _agent_deleted(instance: models.Agent, **_: Any) -> None:
 
 
 def _user_deleted(instance: Any, **_: Any) -> None:
-    name, rows = instance.get_username(), models.Approval.objects.filter(always__isnull=False)
-    ended = [key for key, names in rows.values_list("pk", "approved_by") if name in names]
-    rows.filter(pk__in=ended).update(always=None)
+    name, rows = instance.get_username(), models.Approval.objects.all()
+    kept, open_ = rows.filter(always__isnull=False), rows.filter(state="approved")
+    kept.filter(pk__in=_approved_by(name, kept)).update(always=None)
+    open_.filter(pk__in=_approved_by(name, open_)).update(state="withdrawn", version=orm.F("version") + 1)
     for row in models.Approval.objects.filter(state="pending"):
         if name in row.approved_by:
             others = [each for each in row.approved_by if each != name]
             models.Approval.objects.filter(pk=row.pk, state="pending", version=row.version).update(
                 approved_by=others, version=row.version + 1
             )
+
+
+def _approved_by(name: str, rows: orm.QuerySet[models.Approval]) -> list[int]:
+    return [key for key, names in rows.values_list("pk", "approved_by") if name in names]

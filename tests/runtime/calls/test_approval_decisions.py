@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from toolbelt.control.catalog import entries
 from toolbelt.core import errors
 from toolbelt.plugins import contract
 from toolbelt.runtime import calls
+from toolbelt.runtime.calls import arrival, gates, last_checks
 from toolbelt.runtime.calls.incoming import Call, Caller
 
 
@@ -290,6 +292,76 @@ def test_who_may_not_decide_any_more_when_the_last_person_approves_does_not_coun
     assert asked.approve(asked.PIA).state == "pending"
     assert asked.latest().approved_by == ("pia",)
     assert asked.approve(writing.by("otto", via="screen")).state == "approved"
+    assert asked.code(asked.call()) == "ok"
+
+
+def replace(olive: Any) -> None:
+    olive.delete()
+    join("finance", "olive")
+
+
+LOST: dict[str, Callable[[Any], object]] = {
+    "a login": lambda olive: auth.User.objects.update(is_active=False),
+    "a permission": lambda olive: olive.user_permissions.clear(),
+    "a group": lambda olive: olive.groups.clear(),
+    "an account": lambda olive: olive.delete(),
+    "an account, and a new one of its name": replace,
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_an_approval_ends_with_the_right_of_its_person_and_people_are_asked_again(
+    ran: list[Any], lost: str
+) -> None:
+    join("finance", "olive", "pia")
+    ask_groups()
+    asked.approve(asked.OLIVE)
+    LOST[lost](auth.User.objects.get(username="olive"))
+    assert asked.code(asked.call()) == "approval-pending"
+    assert asked.states() == ["withdrawn", "pending"]
+    assert ran == []
+    auth.User.objects.update(is_active=True)
+    asked.approve(asked.PIA)
+    assert asked.code(asked.call()) == "ok"
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_the_right_of_a_person_who_approved_is_looked_at_directly_before_the_tool_runs(
+    ran: list[Any], lost: str
+) -> None:
+    join("finance", "olive", "pia")
+    ask_groups()
+    asked.approve(asked.OLIVE)
+    refund = Call(key=asked.ADA, tool="kb__search", arguments=asked.REFUND)
+    waiting = arrival.prepare(gates.CallGate(refund, may_ask=True))
+    assert isinstance(waiting, gates.Admitted)
+    LOST[lost](auth.User.objects.get(username="olive"))
+    with pytest.raises(last_checks.DeniedError) as denied:
+        last_checks.check_again(waiting)
+    assert denied.value.refusal.code == "approval-pending"
+    assert asked.states() == ["withdrawn", "pending"]
+
+
+def test_an_account_that_may_not_decide_approves_nothing_by_command_either(ran: list[Any]) -> None:
+    auth.User.objects.create_user("olive")
+    asked.call()
+    with pytest.raises(errors.Refused, match="The account olive may not decide"):
+        asked.approve(writing.by("olive", via="command"))
+    asked.approve(writing.by("root", via="command"))
+    assert asked.code(asked.call()) == "ok"
+
+
+def test_a_call_runs_as_long_as_enough_of_those_who_approved_it_may(ran: list[Any]) -> None:
+    join("finance", "olive", "pia")
+    entries.change(OPERATOR, "gate_rule", "over-500", {"approvals": 2})
+    asked.call()
+    asked.approve(asked.OLIVE)
+    asked.approve(asked.PIA)
+    olive = auth.User.objects.get(username="olive")
+    # By another way.
+    olive.user_permissions.clear()
+    olive.is_superuser = True
+    olive.save()
     assert asked.code(asked.call()) == "ok"
 
 

@@ -68,7 +68,9 @@ ROADS: dict[str, Callable[[Any], Any]] = {
     "a host, for an app": lambda given: calls.answer_blocking(call("kb__search", given, by_host=True)),
     "an admission": lambda given: admissions.admit(call("shop__find", given)),
     "a question whether it is admitted": lambda given: calls.admit(ADA, "kb__search", given),
-    "a call that waited for its user": lambda given: calls.check_again(call("kb__search", given), incoming.PROGRAM),
+    "a call that waited for its user": lambda given: calls.check_again(
+        call("kb__search", given), incoming.PROGRAM
+    ),
 }
 
 

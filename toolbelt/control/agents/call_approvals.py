@@ -274,6 +274,12 @@ def approve(write: writing.Write, key: str, shown: str, always: dt.timedelta | N
         approval = dataclasses.replace(approval, approved_by=approved_by)
         groups = operators.groups_of([*approved_by, write.actor.name])
         approved = call_approvals.approve(approval, write.actor.name, clock.now(), groups)
+        if write.actor.name in operators.no_longer_deciding([write.actor.name], approval.agent):
+            # A command asks for no permission.
+            raise errors.Refused(
+                f"The account {write.actor.name} may not decide about calls of {approval.agent}, so that what it"
+                " approves would not run."
+            )
         if always is None:
             return approved
         kept = call_approvals.keep(approved, clock.now(), always)

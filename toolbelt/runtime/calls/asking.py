@@ -94,10 +94,10 @@ def answer(held: HeldCall, *, may_ask: bool, spent: str = "") -> Approval | admi
         return own
     found = rows.find(binding)
     match call_approvals.answer(found, now), found:
-        case "run", Approval() if not found.always_of or rows.kept(held.again) is not None:
+        case "run", Approval() if _is_still_approved(found, held):
             return found
         case "run", Approval() if may_ask:
-            # Whoever approved it for a while may not any more.
+            # Whoever approved it may not any more.
             rows.move(found, call_approvals.moved(found, "withdrawn"))
         case "pending", Approval() if rows.kept(held.again) is None:
             return admitting.pending(found, judgement)
@@ -115,6 +115,11 @@ def answer(held: HeldCall, *, may_ask: bool, spent: str = "") -> Approval | admi
     if may_ask:
         return _ask(held, binding, now)
     return rows.kept(held.again) or admitting.asked_about(held.tool.key, judgement)
+
+
+def _is_still_approved(found: Approval, held: HeldCall) -> bool:
+    """Return whether a call may still run by the approval found for it."""
+    return rows.kept(held.again) is not None if found.always_of else rows.has_its_people(found)
 
 
 def spent(held: HeldCall) -> Approval | None:
