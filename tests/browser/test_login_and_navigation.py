@@ -83,7 +83,9 @@ def test_the_second_page_knows_the_time_zone_of_the_browser(open_page: OpensPage
 def test_an_invited_person_chooses_a_password_and_is_logged_out_by_an_administrator(
     open_page: OpensPage,
 ) -> None:
-    page = open_page("/people/", reduced_motion="reduce")
+    page = open_page("/account/confirm/?next=/people/", reduced_motion="reduce")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Continue").click()
     page.get_by_label("User name").fill("kim")
     page.get_by_role("button", name="Create user").click()
     expect(page.get_by_role("heading", name="Invitation for kim")).to_be_visible()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth import models as auth
@@ -20,6 +21,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
 SETUP = writing.by("setup", via="command")
 NEW = "a quite different horse"
+CONFIRM = (303, "/account/confirm/?next=%2Fpeople%2F")
 ACTS = ("password-link", "second-factor", "active", "logins/end")
 
 
@@ -33,6 +35,13 @@ def person(name: str, *permissions: str, role: roles.Role | None = None) -> auth
     if role:
         roles.assign(SETUP, name, role)
     return user
+
+
+def unconfirm(browser: Client) -> None:
+    """Let ten minutes pass since the person has shown who they are."""
+    session = browser.session
+    session["toolbelt.confirmed"] -= 601
+    session.save()
 
 
 @pytest.fixture
@@ -55,15 +64,10 @@ def test_what_a_person_logs_in_with_is_changed_by_who_has_just_shown_who_they_ar
 ) -> None:
     eve = person("eve")
     set_up(eve)
-    session = ana.session
-    session["toolbelt.confirmed"] -= 601
-    session.save()
+    unconfirm(ana)
     for sent in ({}, {"confirm": "yes"}):
         response = ana.post(f"/people/eve/{what}/", sent)
-        assert (response.status_code, response.headers["Location"]) == (
-            303,
-            "/account/confirm/?next=%2Fpeople%2F",
-        )
+        assert (response.status_code, response.headers["Location"]) == CONFIRM
     assert second_factors.are_asked(eve.pk)
     assert not models.PasswordLink.objects.exists()
     back = ana.post("/account/confirm/", {"password": PASSWORD, "next": "/people/"})
@@ -71,6 +75,35 @@ def test_what_a_person_logs_in_with_is_changed_by_who_has_just_shown_who_they_ar
     act(ana, "eve", what)
     done = {"password-link": "user.password_link", "second-factor": "user.factor_reset"}[what]
     assert models.AuditEntry.objects.filter(action=done, actor="ana", subject_key="eve").exists()
+
+
+def test_a_user_is_created_by_who_has_just_shown_who_they_are(ana: Client) -> None:
+    unconfirm(ana)
+    assert 'href="/account/confirm/?next=%2Fpeople%2F"' in ana.get("/people/").content.decode()
+    new = {"name": "eve", "role": ["administrator"]}
+    for password in ("", NEW):
+        response = ana.post("/people/new/", {**new, "password": password})
+        assert (response.status_code, response.headers["Location"]) == CONFIRM
+    assert not auth.User.objects.filter(username="eve").exists()
+    ana.post("/account/confirm/", {"password": PASSWORD, "next": "/people/"})
+    assert 'action="/people/new/"' in ana.get("/people/").content.decode()
+    ana.post("/people/new/", new)
+    assert roles.of_user("eve") == ("administrator",)
+
+
+def test_the_admin_adds_a_user_for_who_has_just_shown_who_they_are(db: None) -> None:
+    browser = confirmed(
+        fast_fixtures.logged_in(auth.User.objects.create_superuser("root", password=PASSWORD))
+    )
+    unconfirm(browser)
+    new = {"username": "eve", "usable_password": "true", "password1": NEW, "password2": NEW}
+    add = "/admin/auth/user/add/"
+    assert browser.get(add).headers["Location"] == f"/account/confirm/?{urlencode({'next': add})}"
+    assert browser.post(add, new).headers["Location"] == f"/account/confirm/?{urlencode({'next': add})}"
+    assert not auth.User.objects.filter(username="eve").exists()
+    browser.post("/account/confirm/", {"password": PASSWORD, "next": add})
+    browser.post(add, new)
+    assert auth.User.objects.filter(username="eve").exists()
 
 
 @pytest.mark.parametrize("what", ["password-link", "second-factor"])

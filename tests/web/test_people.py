@@ -9,7 +9,9 @@ import pytest
 from django.contrib.auth import models as auth
 from django.test import Client
 
+from tests import fast_fixtures
 from tests.web import dashboard
+from tests.web.second_factors import confirmed
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.people import roles
@@ -32,9 +34,7 @@ def administrator(root: auth.User) -> Client:
     """Return the browser of an administrator who is not a superuser."""
     user = auth.User.objects.create_user("ana")
     roles.assign(SETUP, "ana", "administrator")
-    browser = Client()
-    browser.force_login(user)
-    return browser
+    return confirmed(fast_fixtures.logged_in(user))
 
 
 def create(browser: Client, **fields: Any) -> Any:
@@ -121,6 +121,7 @@ def test_only_a_superuser_can_change_superusers(administrator: Client) -> None:
 def test_a_role_beyond_your_own_permissions_cannot_be_assigned(operator: Client, olive: auth.User) -> None:
     names = ["view_user", "add_user", "change_user"]
     olive.user_permissions.add(*auth.Permission.objects.filter(codename__in=names))
+    confirmed(operator)
     assert create(operator, role=["administrator"]).status_code == 403
     assert not auth.User.objects.filter(username="eve").exists()
     mine = {"role": ["administrator"]}

@@ -87,6 +87,8 @@ def create(request: http.Request) -> HttpResponse:
         return _render(request, form, status)
 
     responses.declare(request, reverse("web:people"), form=show_again)
+    if not second_factor.is_confirmed(request):
+        return second_factor.ask_to_confirm(request, reverse("web:people"))
     data = form.checked()
     _check_assignable(request, data["role"])
     write = responses.write(request, data)
@@ -241,8 +243,8 @@ def _render(request: http.Request, form: NewPerson, status: int = 200) -> HttpRe
 
 
 class _Page(pieces.Page):
-    """The people, and the form that creates one, or the link that was just made, with its address and where it was
-    sent.
+    """The people, and the form that creates one, or where the reader confirms who they are first (``confirm_url``), or
+    the link that was just made, with its address and where it was sent.
     """
 
     link: password_links.Link | None = None
@@ -261,6 +263,9 @@ class _Page(pieces.Page):
         self.roles = [(role, _MEANINGS[role]) for role in roles.ROLES]
         self.chosen = request.POST.getlist("role") if form.is_bound else ["viewer"]
         self.assignable = roles.assignable(request.user)
+        self.confirm_url = ""
+        if not second_factor.is_confirmed(request):
+            self.confirm_url = second_factor.confirmation_url(reverse("web:people"))
 
 
 class _Line(pieces.View):

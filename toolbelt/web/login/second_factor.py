@@ -53,7 +53,7 @@ _HOSTILE = (
 _PENDING, _CONFIRMED = "toolbelt.password_given", "toolbelt.confirmed"
 _DEMANDED = "toolbelt.second_factor_demanded"
 # Where a superuser sets a password in the admin.
-_OF_ADMIN = "admin:auth_user_password_change"
+_OF_ADMIN = frozenset({"admin:auth_user_password_change", "admin:auth_user_add"})
 # What a login may open that must set up a second factor.
 _ALLOWED = frozenset(
     {
@@ -255,7 +255,7 @@ def demand(request: http.Request) -> None:
 class Middleware(MiddlewareMixin):
     """Lead a login that must set up a second factor to where it does, from every other page.
 
-    Lead a superuser who changes a password in the admin to where they confirm who they are.
+    Lead a superuser who changes a password or adds a user in the admin to where they confirm who they are.
     """
 
     async_capable = False
@@ -265,7 +265,7 @@ class Middleware(MiddlewareMixin):
         match = request.resolver_match
         if not request.user.is_authenticated:
             return None
-        if match is not None and match.view_name == _OF_ADMIN and not is_confirmed(request):
+        if match is not None and match.view_name in _OF_ADMIN and not is_confirmed(request):
             return ask_to_confirm(request, request.path)
         if conf.REQUIRE_SECOND_FACTOR == "off":
             return None
@@ -294,8 +294,14 @@ def ask_to_confirm(request: http.Request, home: str) -> HttpResponse:
     """Lead a person who has not to where they show who they are, and from there to the page that they asked for, or
     ``home``.
     """
-    page = request.get_full_path() if request.method == "GET" else home
-    return responses.see_other(request, f"{reverse('web:confirm_account')}?{urlencode({'next': page})}")
+    return responses.see_other(
+        request, confirmation_url(request.get_full_path() if request.method == "GET" else home)
+    )
+
+
+def confirmation_url(page: str) -> str:
+    """Return where a person shows who they are, to open a page."""
+    return f"{reverse('web:confirm_account')}?{urlencode({'next': page})}"
 
 
 def _local_backend() -> str:
