@@ -306,9 +306,9 @@ def test_stepping_back_decides_each_call_as_rebuilding_everything_for_it_does(se
         within = reach.between(
             today.catalog, changed.catalog, today.agents, changed.agents, conf.KIND_LOADOUTS
         )
-        for facts, _ in reader.grouped():
-            if isinstance(replay.compare(today, changed, facts), replay.Difference):
-                assert within.covers(facts.agent, facts.tool)
+        for group in reader.grouped(clock.now()):
+            if isinstance(replay.compare(today, changed, group.facts), replay.Difference):
+                assert within.covers(group.facts.agent, group.facts.tool)
 
         stepped = {call.id: answer for call, answer in past_replays.replays(reader, changes, now)}
 

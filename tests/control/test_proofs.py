@@ -132,9 +132,8 @@ def test_the_replay_of_each_call_gives_the_verdict_that_was_recorded(kb: None) -
     )
 
     verdicts = {}
-    for facts, _ in recorded_facts.Reader(
-        recorded_facts.Window(clock.now() - dt.timedelta(days=1))
-    ).grouped():
+    window = recorded_facts.Window(clock.now() - dt.timedelta(days=1))
+    for facts, *_ in recorded_facts.Reader(window).grouped(clock.now()):
         row = models.CallRecord.objects.filter(agent=facts.agent, tool=facts.tool, outcome=facts.outcome)
         verdicts[row.latest("id").id] = judge.verdict(facts).kind == "runs"
 

@@ -195,7 +195,8 @@ class _History:
     def calls(self, agent: str) -> Iterator[tuple[replay.Facts, int]]:
         """Yield the facts of the agent's calls, each with how many there are."""
         within = reach.Reach(agents=frozenset({agent}))
-        return recorded_facts.Reader(recorded_facts.Window(self.since), within=within).grouped()
+        reader = recorded_facts.Reader(recorded_facts.Window(self.since), within=within)
+        return ((group.facts, group.calls) for group in reader.grouped(self.since))
 
     def new(self, stored: catalog.Catalog, agent: agents.Agent) -> frozenset[str]:
         """Return the tools that the agent did not have all the time, and what was granted or approved meanwhile."""

@@ -57,6 +57,21 @@ class Row:
     examples: list[int] = field(default_factory=list)
     last: dt.datetime | None = None
 
+    def count(self, outcome: str, calls: int, recent: int, last: dt.datetime) -> None:
+        """Add calls that had this outcome: how many, how many of them lately, and when the last of them arrived."""
+        self.calls += calls
+        if outcome in replay.RAN:
+            self.ran += calls
+            self.recent += recent
+        self.last = last if self.last is None else max(last, self.last)
+
+    def name(self, call: int, session: str) -> None:
+        """Add the id and the session (empty: none) of a call. Calls come in the order of the newest first."""
+        if session:
+            self.sessions.add(session)
+        if len(self.examples) < MAX_EXAMPLES:
+            self.examples.append(call)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
@@ -289,15 +304,17 @@ def _compare(today: replay.Judge, changed: replay.Judge, window: recorded_facts.
     }
     table = _Table(window, days, "now")
     reader = recorded_facts.Reader(window, within=within, argued=argued)
-    differences: dict[replay.Facts, replay.Difference] = {}
-    for facts, count in reader.grouped():
+    rows: dict[replay.Facts, Row] = {}
+    for group in reader.grouped(table.recently):
+        facts = group.facts
         if within.covers(facts.agent, facts.tool):
             answer = replay.compare(today, changed, facts)
-            table.count(facts, answer, count)
+            table.count(facts, answer, group.calls)
             if isinstance(answer, replay.Difference):
-                differences[facts] = answer
-    for call in reader.newest_first(differences) if differences else ():
-        table.add(call, differences[call.facts])
+                row = rows[facts] = table.row(facts, answer)
+                row.count(facts.outcome, group.calls, group.recent, group.last)
+    for row, call, session in reader.sessions(rows) if rows else ():
+        row.name(call, session)
     return table.proof()
 
 
@@ -318,16 +335,20 @@ def _compare_then(
     for call, answer in past_replays.replays(reader, changes, (today, changed)):
         table.count(call.facts, answer, 1)
         if isinstance(answer, replay.Difference):
-            table.add(call, answer)
+            row = table.row(call.facts, answer)
+            row.count(call.facts.outcome, 1, call.at >= table.recently, call.at)
+            row.name(call.id, call.session)
     return table.proof()
 
 
 class _Table:
-    """The counts of a proof and the rows of its table, while the calls are decided again."""
+    """The counts of a proof and the rows of its table, while the calls are decided again. Calls since ``recently`` are
+    recent.
+    """
 
     def __init__(self, window: recorded_facts.Window, days: int, basis: Basis) -> None:
         self._since, self._days, self._basis = window.since, days, basis
-        self._recently = clock.now() - RECENT
+        self.recently = clock.now() - RECENT
         self._calls = 0
         self._unproven = Counter[replay.Reason]()
         self._fields = defaultdict[str, set[str]](set)
@@ -342,20 +363,13 @@ class _Table:
             self._unproven[answer.reason] += calls
             self._fields[facts.tool].update(answer.fields)
 
-    def add(self, call: recorded_facts.Recorded, difference: replay.Difference) -> None:
-        """Add a call that would go otherwise to its row. Calls come in the order of the newest first."""
-        (before, after), facts = difference, call.facts
+    def row(self, facts: replay.Facts, difference: replay.Difference) -> Row:
+        """Return the row of calls with these facts that would go otherwise."""
+        before, after = difference
         place = (facts.agent, facts.tool, before.kind, after.kind, after.words)
         if (row := self._rows.get(place)) is None:
-            row = self._rows[place] = Row(*place, last=call.at)
-        row.calls += 1
-        if facts.outcome in replay.RAN:
-            row.ran += 1
-            row.recent += call.at >= self._recently
-        if call.session:
-            row.sessions.add(call.session)
-        if len(row.examples) < MAX_EXAMPLES:
-            row.examples.append(call.id)
+            row = self._rows[place] = Row(*place)
+        return row
 
     def proof(self) -> Proof:
         """Return the proof: the rows with the most calls first."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from django.db import models as orm
 from django.db.models import functions
@@ -31,6 +31,7 @@ _HAS_SESSION = {"has_session": orm.Q(session__gt="")}
 _ARGUMENTS = {"chosen": catalog.as_text("chosen_fields"), "all_arguments": catalog.as_text("arguments")}
 # The columns of the facts in the order of their fields: has_session after the agent and the tool.
 _Row = tuple[Any, ...]
+_Value = TypeVar("_Value")
 
 
 class Window(NamedTuple):
@@ -73,6 +74,15 @@ class Recorded(NamedTuple):
     at: dt.datetime
     session: str
     facts: replay.Facts
+
+
+class Group(NamedTuple):
+    """Recorded calls with the same facts: how many there are and are recent, and when the last arrived."""
+
+    facts: replay.Facts
+    calls: int
+    recent: int
+    last: dt.datetime
 
 
 class Decided(NamedTuple):
@@ -124,27 +134,27 @@ class Reader:
         # A state whose document is gone is not known.
         self._states: dict[str | None, str | None] = {"": "", **dict(states)}
 
-    def grouped(self) -> Iterator[tuple[replay.Facts, int]]:
-        """Yield the facts of the calls, each with how many there are."""
+    def grouped(self, recently: dt.datetime) -> Iterator[Group]:
+        """Yield the calls, grouped by their facts. Recent are those that arrived since ``recently``."""
+        recent = orm.Count("pk", filter=orm.Q(at__gte=recently))
         for rows, columns in self._queries:
-            groups = rows.order_by().values_list(*columns).annotate(calls=orm.Count("*"))
-            for *row, calls in groups.iterator(chunk_size=_CHUNK):
-                yield self._facts(tuple(row)), calls
+            groups = rows.order_by().values_list(*columns)
+            counted = groups.annotate(calls=orm.Count("*"), recent=recent, last=orm.Max("at"))
+            for *row, calls, of_recent, last in counted.iterator(chunk_size=_CHUNK):
+                yield Group(self._facts(tuple(row)), calls, of_recent, last)
 
-    def newest_first(self, among: Collection[replay.Facts]) -> Iterator[Recorded]:
-        """Yield the calls with these facts."""
+    def sessions(self, among: Mapping[replay.Facts, _Value]) -> Iterator[tuple[_Value, int, str]]:
+        """Yield what ``among`` has for the facts of each call, with its id and its session, the newest call first."""
         agents, tools = {facts.agent for facts in among}, {facts.tool for facts in among}
-        known: dict[_Row, replay.Facts] = {}
+        known: dict[_Row, _Value | None] = {}
         for rows, columns in self._queries:
             calls = rows.filter(agent__in=agents, tool__in=tools).order_by("-id")
-            for call, at, session, *row in calls.values_list("id", "at", "session", *columns).iterator(
-                _CHUNK
-            ):
-                key = tuple(row)
-                if (facts := known.get(key)) is None:
-                    facts = known[key] = self._facts(key)
-                if facts in among:
-                    yield Recorded(call, at, session, facts)
+            # Their times are not read: converting those takes as long as all the rest.
+            for row in calls.values_list("id", "session", *columns).iterator(_CHUNK):
+                if (key := row[2:]) not in known:
+                    known[key] = among.get(self._facts(key))
+                if (value := known[key]) is not None:
+                    yield value, row[0], row[1]
 
     def by_revision(self) -> Iterator[tuple[Recorded, int | None]]:
         """Yield the calls with their revisions, the newest revision first; those without one come last."""
