@@ -53,8 +53,18 @@ REFUSED_THOUGH_VALID = {
     "schedule_draft": "a time is in the next 90 days",
     "create_draft": "either a belt or an undo is saved, and an entry is validated with all others",
     "propose_belt": "what is kept is named like an entry of a loadout",
-    "flip_switch": "only a dry run is proved, or saved as a draft",
-    "override_tool": "only a dry run is proved, or saved as a draft",
+    **dict.fromkeys(
+        (
+            *("flip_switch", "override_tool", "clear_switch", "clear_override"),
+            *("put_tools_config", "change_tools_config", "undo_change"),
+            *("approve_tools", "reject_tools", "decide_instructions"),
+            *(
+                f"remove_{kind}"
+                for kind in ("agent", "category", "gate_rule", "loadout", "sub_app", "toolkit")
+            ),
+        ),
+        "only a dry run is proved, or saved as a draft",
+    ),
     "read_past_belt": "a moment is the number of a change, or a time in one of several forms",
     "issue_token": "a token belongs to one agent or one operator, and only an operator's token has a scope",
 }

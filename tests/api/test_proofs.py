@@ -9,10 +9,53 @@ import pytest
 from tests import factories
 from tests.api.conftest import SETUP, Asking, of_operator
 from tests.factories import call as recorded
+from toolbelt.api import application, reference
 from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 
 ON = {"on": False, "dry_run": True, "prove": 7}
+RULE = {"key": "no", "effect": "deny", "tools": ["kb__find"]}
+# The writes that change nothing by which recorded calls are decided again, or that something else proves.
+NOT_PROVED = {
+    "what agents do": (
+        "ask_for_surface",
+        "call_tool",
+        "check_call",
+        "admit_calls",
+        "report_outcome",
+        "record_calls",
+        "equip_session",
+        "declare_tools",
+    ),
+    "about one call or session": (
+        "approve_call",
+        "revoke_approval",
+        "reject_call",
+        "edit_call",
+        "evict_session",
+        "clear_label",
+    ),
+    "about conversations, which no record names": ("purge_tool", "purge_toolkit"),
+    "about people and servers": (
+        "set_operators",
+        "issue_token",
+        "revoke_token",
+        "refresh_plugin",
+        "end_sign_in",
+        "test_alert",
+    ),
+    "proofs, and what POST /proofs proves": (
+        "prove_change",
+        "propose_belt",
+        "create_draft",
+        "discard_draft",
+        "apply_draft",
+        "observe_draft",
+        "schedule_draft",
+        "stop_draft",
+    ),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +102,8 @@ def test_an_undo_is_proved(olga: Asking) -> None:
         ("PATCH", "/tools/kb__find", {"changes": {"blocked": True}, "dry_run": True, "prove": 7}),
         ("PATCH", "/agents/bob", {"changes": {"archived": True}, "dry_run": True, "prove": 7}),
         ("PUT", "/belt?dry_run=1&prove=7", {"agents": [{"key": "bob"}]}),
+        ("POST", "/gate-rules?dry_run=true&prove=7", RULE),
+        ("DELETE", "/agents/bob?dry_run=true&prove=7", None),
     ],
 )
 def test_every_dry_run_can_be_proved(olga: Asking, method: str, address: str, body: Any) -> None:
@@ -70,6 +115,51 @@ def test_every_dry_run_can_be_proved(olga: Asking, method: str, address: str, bo
     assert (past["days"], past["refused"]) == (7, 2)
     assert past["sentence"] == "In the last 7 days this would have refused 2 calls of 1 agent in 2 sessions."
     assert belts.revision() == revision
+
+
+def test_every_write_of_the_configuration_can_be_proved_and_saved_as_a_draft() -> None:
+    document = application.api.get_openapi_schema(path_prefix=reference.PREFIX)
+    models_ = document["components"]["schemas"]
+    found, lacking = set(), set()
+    for method, _, operation in application.described_operations(document):
+        if method.upper() == "GET":
+            continue
+        names = {parameter["name"] for parameter in operation.get("parameters", ())}
+        for content in operation.get("requestBody", {}).get("content", {}).values():
+            model = content["schema"].get("$ref", "").rpartition("/")[2]
+            names |= models_.get(model, {}).get("properties", {}).keys()
+        found.add(operation["operationId"])
+        if not {"dry_run", "prove", "draft"} <= names:
+            lacking.add(operation["operationId"])
+
+    assert lacking == {name for names in NOT_PROVED.values() for name in names}
+    assert len(found - lacking) > 20
+
+
+def test_an_undo_is_tried_and_proved(olga: Asking) -> None:
+    entries.create(SETUP, "gate_rule", {**RULE, "effect": "ask"})
+    [change] = olga.get("/changes", {"limit": 1}).json()["items"]
+    revision = belts.revision()
+
+    answer = olga.post(f"/changes/{change['id']}/undo", {"dry_run": True, "prove": 7}).json()
+
+    assert (answer["dry_run"], answer["change"], answer["past"]["admitted"]) == (True, None, 2)
+    assert belts.revision() == revision
+
+
+def test_a_removal_is_saved_as_a_draft(olga: Asking) -> None:
+    answer = olga.delete("/agents/bob?dry_run=true&draft=No+bob").json()
+
+    assert olga.get(f"/drafts/{answer['draft']}").json()["title"] == "No bob"
+    assert olga.get("/agents/bob").status_code == 200
+
+
+def test_only_a_dry_run_is_proved(olga: Asking) -> None:
+    answer = olga.delete("/agents/bob?prove=7")
+
+    assert (answer.status_code, answer.json()["errors"][0]["path"]) == (422, "prove")
+    assert olga.post("/gate-rules?prove=7", RULE).status_code == 422
+    assert olga.get("/agents/bob").status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,19 @@ def test_a_review_shows_new_changed_and_renamed_tools_with_differences(olga):
     assert review["same"] == 1
 
 
+@pytest.mark.usefixtures("changed")
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_a_decision_is_tried_first_and_proved(olga, decision):
+    shown, before = shown_digests(olga), waiting()
+
+    answer = olga.post(f"/plugins/files/{decision}", {"tools": shown, "dry_run": True, "prove": 7}).json()
+
+    assert (set(answer["tools"]), answer["dry_run"], answer["past"]["refused"]) == (set(shown), True, 0)
+    # The help has findings.
+    assert bool(answer["reasons"]) == (decision == "approve")
+    assert waiting() == before
+
+
 @pytest.mark.usefixtures("stored")
 def test_a_review_shows_what_was_repaired(olga):
     servers.add()
@@ -75,7 +88,8 @@ def test_only_the_shown_version_can_be_approved(olga):
     assert "files__write" in waiting()
 
     approved = olga.post("/plugins/files/approve", {"tools": {"files__write": version}, "reason": "Read it."})
-    assert approved.json() == {"tools": ["files__write"], "carried": [], "problems": []}
+    answer = approved.json()
+    assert (answer["tools"], answer["carried"], answer["problems"]) == (["files__write"], [], [])
     assert waiting() == {"files__ls", "files__help"}
     entry = models.AuditEntry.objects.latest("id")
     assert (entry.actor, entry.via, entry.reason) == ("olga", "api", "Read it.")
@@ -97,7 +111,7 @@ def test_approving_a_text_with_instructions_requires_confirmation(olga):
 def test_a_rejected_tool_is_blocked_for_everyone(olga):
     body = {"tools": {"files__ls": shown_digests(olga)["files__ls"]}}
 
-    assert olga.post("/plugins/files/reject", body).json() == {"tools": ["files__ls"]}
+    assert olga.post("/plugins/files/reject", body).json()["tools"] == ["files__ls"]
     assert servers.stored("files__ls").blocked
     assert "files__ls" not in waiting()
 

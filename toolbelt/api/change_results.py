@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from typing import Annotated, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Protocol, TypeVar
 
 import ninja
 import pydantic
@@ -15,6 +15,8 @@ from toolbelt.api import proofs as proof_results
 from toolbelt.control import drafts, dry_runs, guards, proofs, writing
 from toolbelt.control.catalog import blocking
 from toolbelt.core import effects, errors
+
+_Result = TypeVar("_Result")
 
 
 class Conversations(ninja.Schema):
@@ -91,7 +93,24 @@ class Reach(ninja.Schema):
     ]
 
 
-class ChangeResult(ninja.Schema):
+class Tried(ninja.Schema):
+    """What a dry run tells beside its change."""
+
+    dry_run: Annotated[bool, pydantic.Field(description="Whether nothing was written.")] = False
+    reasons: Annotated[
+        list[str], pydantic.Field(description="For a dry run, why the change would have to be confirmed.")
+    ] = []
+    past: Annotated[
+        proof_results.ProofResult | None,
+        pydantic.Field(description="For a dry run with `prove`, what the change would have done."),
+    ] = None
+    draft: Annotated[
+        uuid.UUID | None,
+        pydantic.Field(description="For a dry run with `draft`, the key of the saved draft."),
+    ] = None
+
+
+class ChangeResult(Tried):
     """What a change did."""
 
     change: Annotated[
@@ -108,24 +127,12 @@ class ChangeResult(ninja.Schema):
     reach: Annotated[
         Reach | None, pydantic.Field(description="Null unless the change blocks or unblocks something.")
     ] = None
-    dry_run: Annotated[bool, pydantic.Field(description="Whether nothing was written.")] = False
     left_out: Annotated[
         list[int],
         pydantic.Field(
             description="For an undo, the ids of the changes in the batch that were observed, and stay."
         ),
     ] = []
-    reasons: Annotated[
-        list[str], pydantic.Field(description="For a dry run, why the change would have to be confirmed.")
-    ] = []
-    past: Annotated[
-        proof_results.ProofResult | None,
-        pydantic.Field(description="For a dry run with `prove`, what the change would have done."),
-    ] = None
-    draft: Annotated[
-        uuid.UUID | None,
-        pydantic.Field(description="For a dry run with `draft`, the key of the saved draft."),
-    ] = None
 
 
 class Trying(Protocol):
@@ -154,19 +161,37 @@ def make(
         change = act(write)
         return change, report(change)
     result = dry_runs.run(write, act, agent=agent)
-    past, reasons = None, list(result.reasons)
+    return result.change, {**report(result.change), **_tried(request, write, act, asked, result.reasons)}
+
+
+def try_or_make(
+    request: HttpRequest, write: writing.Write, act: Callable[[writing.Write], _Result], asked: Trying
+) -> tuple[_Result, dict[str, Any]]:
+    """Make a change with a result of its own, or only try it; return the result, and what a :class:`Tried` tells."""
+    if not asked.dry_run:
+        refuse_without_dry_run(asked)
+        return act(write), {}
+    with writing.dry_run():
+        result, reasons = dry_runs.confirming(write, act)
+    return result, _tried(request, write, act, asked, reasons)
+
+
+def _tried(
+    request: HttpRequest,
+    write: writing.Write,
+    act: Callable[[writing.Write], object],
+    asked: Trying,
+    reasons: Sequence[str],
+) -> dict[str, Any]:
+    """Return what a dry run tells beside its change."""
+    past, reasons = None, [*reasons]
     if asked.prove is not None:
         # A proof tells of calls.
         auth.require_viewing(request, "call_record")
         past = proofs.document(proofs.prove(lambda: act(write.replace(confirm=True)), days=asked.prove))
         reasons += filter(None, [past["reason"]])
-    return result.change, {
-        **report(result.change),
-        "dry_run": True,
-        "reasons": reasons,
-        "past": past,
-        "draft": save_draft(write, act, asked.draft),
-    }
+    draft = save_draft(write, act, asked.draft)
+    return {"dry_run": True, "reasons": reasons, "past": past, "draft": draft}
 
 
 def save_draft(

@@ -11,7 +11,7 @@ import ninja
 import pydantic
 from django.http import HttpRequest
 
-from toolbelt.api import auth, change_results, names, paging, problems, schemas
+from toolbelt.api import auth, change_results, names, paging, problems
 from toolbelt.control import undo
 from toolbelt.control.reports import audit_serializer, queries
 from toolbelt.core import errors, facts
@@ -120,7 +120,7 @@ class RecordedChange(ninja.Schema):
     ]
 
 
-class UndoRequest(schemas.Body):
+class UndoRequest(names.TryBody):
     """What to undo."""
 
     whole: Annotated[
@@ -159,7 +159,12 @@ def undo_change(request: HttpRequest, change: ChangeId, body: UndoRequest) -> An
     undone = [_get_change(change)] if not body.whole else undo.batch_of(change)
     auth.require_undo_permissions(request, undone)
     undo_function = undo.undo_batch if body.whole else undo.undo
-    return change_results.report(undo_function(auth.write(request, reason=body.reason), change))
+    return change_results.make(
+        request,
+        auth.write(request, reason=body.reason),
+        lambda write: undo_function(write, change),
+        body,
+    )[1]
 
 
 def _get_change(number: int) -> queries.Entry:

@@ -23,7 +23,6 @@ from toolbelt.api import (
     paging,
     preconditions,
     problems,
-    schemas,
 )
 from toolbelt.control import writing
 from toolbelt.control.catalog import blocking, entries, lists
@@ -36,7 +35,7 @@ UNCHANGING = frozenset({"category"})
 _Operation = TypeVar("_Operation", bound=Callable[..., Any])
 
 
-class EntryUpdate(schemas.Body):
+class EntryUpdate(names.TryBody):
     """The changes to an entry."""
 
     changes: entry_schemas.Entry
@@ -49,9 +48,6 @@ class EntryUpdate(schemas.Body):
     ] = None
     reason: names.Reason = ""
     confirm: names.Confirm = False
-    dry_run: names.DryRun = False
-    prove: names.Prove = None
-    draft: names.Draft = None
 
 
 def _router(kind: belts.KindName) -> ninja.Router:
@@ -89,25 +85,34 @@ def _router(kind: belts.KindName) -> ninja.Router:
     @router.post(
         collection_path,
         auth=auth.writing(rights.permission("add", kind)),
-        response={201: change_results.ChangeResult, **problems.documented(409)},
-        description=f"Create {noun}. The Location header has its address. Returns 409 `refused` if the name is taken.",
+        response={
+            200: change_results.ChangeResult,
+            201: change_results.ChangeResult,
+            **problems.documented(409),
+        },
+        description=f"Create {noun}. The Location header has its address. A dry run returns 200. Returns 409 `refused`"
+        " if the name is taken.",
     )
     @_named(f"create_{kind}", body=entry)
     def create_entry(
         request: HttpRequest,
         body: entry_schemas.Entry,
-        query: ninja.Query[names.ConfirmQuery],
+        query: ninja.Query[names.DryRunQuery],
         response: HttpResponse,
     ) -> Any:
         """Create an entry."""
         auth.require_permissions(request, *rights.permissions_to_set(kind, body.root))
-        change = entries.create(
-            auth.write(request, reason=query.reason, confirm=query.confirm), kind, body.root
+        change, report = change_results.make(
+            request,
+            auth.write(request, reason=query.reason, confirm=query.confirm),
+            lambda write: entries.create(write, kind, body.root),
+            query,
         )
-        name = str(change.after[entries.name_field(kind)])
-        response["Location"] = f"{request.path}/{parse.quote(name)}"
-        response["ETag"] = preconditions.tag(change.result)
-        return ninja.Status(201, {**change_results.report(change), "before": None})
+        if not query.dry_run:
+            name = str(change.after[entries.name_field(kind)])
+            response["Location"] = f"{request.path}/{parse.quote(name)}"
+            response["ETag"] = preconditions.tag(change.result)
+        return ninja.Status(200 if query.dry_run else 201, {**report, "before": None})
 
     def change_entry(
         request: HttpRequest, name: names.Name, body: EntryUpdate, response: HttpResponse
@@ -134,11 +139,15 @@ def _router(kind: belts.KindName) -> ninja.Router:
             response["ETag"] = preconditions.tag(change.result)
         return report
 
-    def remove_entry(request: HttpRequest, name: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:
+    def remove_entry(request: HttpRequest, name: names.Name, query: ninja.Query[names.TryQuery]) -> Any:
         """Remove an entry."""
         with preconditions.checked(request, entries.read(kind, name)) as current:
-            change = entries.remove(auth.write(request, reason=query.reason), kind, name, was=current)
-        return change_results.report(change)
+            return change_results.make(
+                request,
+                auth.write(request, reason=query.reason),
+                lambda write: entries.remove(write, kind, name, was=current),
+                query,
+            )[1]
 
     responses = {200: change_results.ChangeResult, **problems.documented(409, 412)}
     if kind not in UNCHANGING:

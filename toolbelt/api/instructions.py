@@ -8,7 +8,8 @@ import ninja
 import pydantic
 from django.http import HttpRequest
 
-from toolbelt.api import auth, change_results, names, problems, schemas
+from toolbelt.api import auth, change_results, names, problems
+from toolbelt.control import writing
 from toolbelt.control.people import rights
 from toolbelt.control.servers import instructions
 
@@ -37,7 +38,7 @@ class Instructions(ninja.Schema):
     ]
 
 
-class InstructionsDecision(schemas.Body):
+class InstructionsDecision(names.TryBody):
     """What to do with the instructions that you read."""
 
     shown: Annotated[
@@ -79,8 +80,13 @@ def decide_instructions(request: HttpRequest, name: names.Name, body: Instructio
     Returns 409 `stale` if the server states others now, and 409 `confirmation-required` if the text has flags and would
     become policy.
     """
+    if body.toolkit is not None:
+        auth.require_permissions(request, _USE)
+
+    def act(write: writing.Write) -> writing.Change:
+        if body.toolkit is None:
+            return instructions.see(write, name, body.shown)
+        return instructions.use(write, name, body.shown, body.toolkit)
+
     write = auth.write(request, reason=body.reason, confirm=body.confirm)
-    if body.toolkit is None:
-        return change_results.report(instructions.see(write, name, body.shown))
-    auth.require_permissions(request, _USE)
-    return change_results.report(instructions.use(write, name, body.shown, body.toolkit))
+    return change_results.make(request, write, act, body)[1]

@@ -102,9 +102,21 @@ class ConfirmQuery(ReasonQuery):
     confirm: Annotated[BooleanInAddress, _FAR_REACHING] = False
 
 
-class DryRunQuery(ConfirmQuery):
-    """The parameters of a change that can also be a dry run."""
+class TryQuery(ReasonQuery):
+    """The parameters of a change that can also be only tried."""
 
     dry_run: Annotated[BooleanInAddress, _DRY_RUN] = False
+    prove: Prove = None
+    draft: Draft = None
+
+
+class DryRunQuery(TryQuery, ConfirmQuery):
+    """The parameters of a change that may need to be confirmed, and can also be only tried."""
+
+
+class TryBody(schemas.Body):
+    """What asks in a body to only try a change."""
+
+    dry_run: DryRun = False
     prove: Prove = None
     draft: Draft = None

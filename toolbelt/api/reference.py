@@ -112,6 +112,7 @@ def _operation(
 ) -> Operation:
     statuses = {int(status): _json_of(answer) for status, answer in described["responses"].items()}
     body = _json_of(described.get("requestBody", {}))
+    fields = _fields(next((schemas[name] for name in _names(body)), body), "body")
     return Operation(
         name=described["operationId"],
         method=method,
@@ -121,7 +122,7 @@ def _operation(
         ),
         authorization=" ".join(authorizations[name] for scheme in described["security"] for name in scheme),
         parameters=tuple(_parameter(section) for section in described["parameters"]),
-        body=_fields(next((schemas[name] for name in _names(body)), body), "body"),
+        body=tuple(sorted(fields, key=lambda field: not field.required)),
         responses=tuple(
             Response(status=status, type=type_name(schema))
             for status, schema in statuses.items()

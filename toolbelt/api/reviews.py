@@ -11,7 +11,8 @@ import ninja
 import pydantic
 from django.http import HttpRequest
 
-from toolbelt.api import auth, names, problems, schemas
+from toolbelt.api import auth, change_results, names, problems, schemas
+from toolbelt.control import writing
 from toolbelt.control.people import rights
 from toolbelt.control.servers import approvals, decisions, inbox, sign_ins, upstream_servers
 from toolbelt.core import errors, schema
@@ -168,7 +169,7 @@ class Review(ninja.Schema):
     same: Annotated[int, pydantic.Field(description="The number of tools that match their approved version.")]
 
 
-class ToolDecision(schemas.Body):
+class ToolDecision(names.TryBody):
     """The versions to decide on."""
 
     tools: Annotated[
@@ -194,7 +195,7 @@ class ToolApproval(ToolDecision):
     confirm: names.Confirm = False
 
 
-class ApprovalResult(ninja.Schema):
+class ApprovalResult(change_results.Tried):
     """The result of an approval."""
 
     tools: Annotated[list[str], pydantic.Field(description="The tools that were approved.")]
@@ -209,7 +210,7 @@ class ApprovalResult(ninja.Schema):
     ]
 
 
-class RejectionResult(ninja.Schema):
+class RejectionResult(change_results.Tried):
     """The result of a rejection."""
 
     tools: Annotated[list[str], pydantic.Field(description="The tools that are now blocked for everyone.")]
@@ -330,12 +331,16 @@ def approve_tools(request: HttpRequest, name: names.Name, body: ToolApproval) ->
     if body.carry_over:
         auth.require_permissions(request, *_CARRY_OVER_PERMISSIONS)
     approvals.find(name)
-    if not body.confirm:
-        inbox.check_findings(body.tools)
-    approval = decisions.approve(
-        auth.write(request, reason=body.reason), body.tools, plugin=name, carry_over=body.carry_over
-    )
+
+    def act(write: writing.Write) -> decisions.Approved:
+        if not write.confirm:
+            inbox.check_findings(body.tools)
+        return decisions.approve(write, body.tools, plugin=name, carry_over=body.carry_over)
+
+    write = auth.write(request, reason=body.reason, confirm=body.confirm)
+    approval, tried = change_results.try_or_make(request, write, act, body)
     return {
+        **tried,
         "tools": approval.keys,
         "carried": approval.carried,
         "problems": _error_details(approval.problems),
@@ -352,7 +357,13 @@ def reject_tools(request: HttpRequest, name: names.Name, body: ToolDecision) -> 
 
     Returns 409 `stale`, and rejects nothing, if a tool has changed since your review.
     """
-    return {"tools": decisions.reject(auth.write(request, reason=body.reason), body.tools, plugin=name)}
+    rejected, tried = change_results.try_or_make(
+        request,
+        auth.write(request, reason=body.reason),
+        lambda write: decisions.reject(write, body.tools, plugin=name),
+        body,
+    )
+    return {**tried, "tools": rejected}
 
 
 def _error_details(found_problems: tuple[errors.Problem, ...]) -> list[dict[str, str]]:

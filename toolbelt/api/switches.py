@@ -9,7 +9,7 @@ import ninja
 import pydantic
 from django.http import HttpRequest
 
-from toolbelt.api import auth, change_results, names, problems, schemas
+from toolbelt.api import auth, change_results, names, problems
 from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.core import grants
@@ -50,7 +50,7 @@ _Ends = Annotated[
 _EXPECTED = {"true": True, "false": False, "unset": None, None: writing.ANY}
 
 
-class SwitchUpdate(schemas.Body):
+class SwitchUpdate(names.TryBody):
     """The new value of a switch or an override."""
 
     on: Annotated[names.Boolean, pydantic.Field(description="True for on, false for off.")]
@@ -58,9 +58,6 @@ class SwitchUpdate(schemas.Body):
     was: _Was = None
     reason: names.Reason = ""
     confirm: names.Confirm = False
-    dry_run: names.DryRun = False
-    prove: names.Prove = None
-    draft: names.Draft = None
 
 
 class ClearQuery(names.DryRunQuery):

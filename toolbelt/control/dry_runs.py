@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from toolbelt.control import impacts, writing
 from toolbelt.core import errors
 from toolbelt.store import snapshots
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,19 +24,24 @@ class DryRun:
     reasons: tuple[str, ...] = ()
 
 
+def confirming(
+    write: writing.Write, act: Callable[[writing.Write], _Result]
+) -> tuple[_Result, tuple[str, ...]]:
+    """Return what ``act`` returns, which is confirmed if it has to be, and the reasons for that."""
+    try:
+        return act(write.replace(confirm=False)), ()
+    except errors.ConfirmationRequired as error:
+        return act(write.replace(confirm=True)), error.reasons
+
+
 def run(write: writing.Write, act: Callable[[writing.Write], writing.Change], *, agent: str = "") -> DryRun:
     """Return the effects of ``act``, without keeping them; raise as it does, except ConfirmationRequired.
 
     ``agent`` is the one that it changes, if it changes one that exists.
     """
-    reasons: tuple[str, ...] = ()
     before = snapshots.find(agent, None) if agent else None
     with writing.dry_run():
-        try:
-            change = act(write.replace(confirm=False))
-        except errors.ConfirmationRequired as error:
-            reasons = error.reasons
-            change = act(write.replace(confirm=True))
+        change, reasons = confirming(write, act)
         effect = change.effect
         if before is not None and effect is not None:
             after = snapshots.find(agent, None)
