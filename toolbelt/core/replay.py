@@ -255,9 +255,10 @@ class Judge:
     def _with_arguments(self, facts: Facts, agent: agents.Agent, verdict: Verdict) -> Verdict:
         """Return what becomes of a call of a tool that the agent has: its arguments fit, and no gate rule decides."""
         definition = self._version_of(facts.tool)
+        rules = gate_rules.of_tool(self.catalog, facts.tool) if self.catalog.gate_rules else ()
         concerned = tuple(
             rule
-            for rule in gate_rules.of_tool(self.catalog, facts.tool)
+            for rule in rules
             if not gate_rules.has_ended(rule, self.at)
             and not rule.observed
             and gate_rules.concerns(self.catalog, rule, agent, facts.subagent or "")
