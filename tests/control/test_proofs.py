@@ -280,3 +280,21 @@ def test_the_sentence_has_every_number(kb: None) -> None:
     assert proofs.prove(lambda: None, days=1).sentence == (
         "In the last 1 day no call was recorded that this concerns."
     )
+
+
+def test_large_numbers_are_written_with_separators() -> None:
+    sessions = set(map(str, range(1200)))
+    rows = (
+        proofs.Row("ada", "kb__search", "runs", "refused", "a word", calls=2492, sessions=sessions),
+        proofs.Row("ada", "kb__search", "runs", "load", "a word", calls=1041, sessions=sessions),
+    )
+    proof = proofs.Proof(
+        days=30, since=clock.now(), calls=12345, rows=rows, unproven={"no-facts": 1234}, fields={}
+    )
+
+    assert proof.sentence == (
+        "In the last 30 days this would have refused at least 2,492 calls of 1 agent in 1,200 sessions,"
+        " and made at least 1,041 load first."
+    )
+    assert proof.brief == "2,492 refused, 1,041 must load first"
+    assert [number in proof.coverage_sentence for number in ("12,345 recorded", "1,234 ")] == [True, True]

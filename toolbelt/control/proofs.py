@@ -122,7 +122,7 @@ class Proof:
                 continue
             calls = sum(row.calls for row in rows)
             if parts:
-                parts.append(words.format(f"{least}{calls}"))
+                parts.append(words.format(f"{least}{calls:,}"))
             else:
                 parts.append(f"{words.format(least + texts.counted(calls, 'call'))} {_whose(rows)}")
         *others, last = parts
@@ -150,7 +150,7 @@ class Proof:
         """Return how many of the calls could be decided again, and why others could not."""
         if not self.unproven:
             return f"All {texts.counted(self.calls, 'recorded call')} in its reach could be replayed."
-        whys = [f"{count} {replay.REASONS[reason]}" for reason, count in self.unproven.items()]
+        whys = [f"{count:,} {replay.REASONS[reason]}" for reason, count in self.unproven.items()]
         return (
             f"{self.coverage:.0%} of {texts.counted(self.calls, 'recorded call')} in its reach could be replayed;"
             f" not replayed: {', '.join(whys)}."
@@ -165,10 +165,10 @@ _MADE: Mapping[replay.Kind, str] = {
     "runs": "let {} run",
 }
 _BRIEF: Mapping[replay.Kind, str] = {
-    "refused": "{} refused",
-    "load": "{} must load first",
-    "ask": "{} ask first",
-    "runs": "{} admitted",
+    "refused": "{:,} refused",
+    "load": "{:,} must load first",
+    "ask": "{:,} ask first",
+    "runs": "{:,} admitted",
 }
 # What becomes of a call, for people and for programs.
 WORDS: Mapping[replay.Kind, str] = {

@@ -17,6 +17,7 @@ import structlog
 from django.utils import timezone
 
 from toolbelt.control import past, past_replays, repeating
+from toolbelt.core import texts
 from toolbelt.store import audit, clock, locks, recorded_facts
 from toolbelt.store import self_checks as rows
 
@@ -46,7 +47,7 @@ class SelfCheck(rows.Result):
         share = self.reproduced / self.calls
         # 99.99 % is not 100 %.
         percent = "100" if self.reproduced == self.calls else f"{min(share * 100, 99.99):.2f}"
-        verdicts = f"{self.calls:,} recorded verdict{'' if self.calls == 1 else 's'}"
+        verdicts = texts.counted(self.calls, "recorded verdict")
         left_out = f" {self.uncertain:,} could not be replayed." if self.uncertain else ""
         return f"Replays reproduce {percent} % of {verdicts} of the last {self.days} days.{left_out}"
 

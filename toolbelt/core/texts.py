@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: ``1 tool``, ``12 tools``."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    """Return a count with its noun: ``1 tool``, ``1,204 tools``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def listing(names: Sequence[str], maximum: int = 5) -> str:

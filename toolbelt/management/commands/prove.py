@@ -154,9 +154,9 @@ def _lines(proof: proofs.Proof) -> Iterator[str]:
                     row.tool,
                     proofs.WORDS[row.before],
                     proofs.WORDS[row.after],
-                    f"{row.calls}",
-                    f"{row.ran}",
-                    f"{len(row.sessions)}",
+                    f"{row.calls:,}",
+                    f"{row.ran:,}",
+                    f"{len(row.sessions):,}",
                     row.words,
                 )
                 for row in proof.rows[:MAX_PRINTED]
@@ -164,4 +164,4 @@ def _lines(proof: proofs.Proof) -> Iterator[str]:
         ]
     )
     if len(proof.rows) > MAX_PRINTED:
-        yield f"and {len(proof.rows) - MAX_PRINTED} more"
+        yield f"and {len(proof.rows) - MAX_PRINTED:,} more"

@@ -39,6 +39,9 @@ KINDS = {
 }
 
 
+counted = texts.counted
+
+
 def number(count: int) -> str:
     """Return a count with separators: ``1,204``."""
     return f"{count:,}"
@@ -80,11 +83,6 @@ def signed(count: int) -> str:
 def tools(count: int) -> str:
     """Return a number of tools: ``1 tool``, ``12 tools``."""
     return counted(count, "tool")
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: ``1 change``, ``1,204 changes``."""
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def count_kinds(kinds: Iterable[str]) -> str:
