@@ -87,6 +87,9 @@ CHANGES: dict[str, Act] = {
             ],
         }
     ),
+    "a loadout before the one that it extends": import_(
+        {"loadouts": [{"name": "child", "parent": "base"}, {"name": "base", "plugins": ["git"]}]}
+    ),
     "an approval": approve,
     "a rejection": reject,
 }
@@ -127,6 +130,23 @@ def test_a_draft_makes_nothing_and_applying_it_makes_exactly_the_change(kind: st
 
         assert belts.export() == wanted
         assert sorted(map(str, logged(newest))) == sorted(map(str, expected))
+
+
+def test_two_loadouts_extend_each_other_the_other_way_round(stored: None) -> None:
+    write = WRITE.replace(confirm=True)
+    entries.create(write, "loadout", {"name": "one", "plugins": ["git"]})
+    entries.create(write, "loadout", {"name": "two", "parent": "one"})
+    turned = {"loadouts": [{"name": "one", "parent": "two"}, {"name": "two", "plugins": ["git"]}]}
+
+    draft = drafts.save(WRITE, import_(turned))
+    assert snapshots.catalog().loadouts["two"].parent == "one"
+    drafts.apply(write, draft.key)
+
+    parents = {name: found.parent for name, found in snapshots.catalog().loadouts.items()}
+    assert (parents["one"], parents["two"]) == ("two", "")
+    in_a_circle = {"loadouts": [{"name": "two", "parent": "one"}]}
+    with pytest.raises(errors.Invalid):
+        drafts.save(WRITE, import_(in_a_circle))
 
 
 @pytest.mark.parametrize("kind", ["a switch", "many at once", "a copy", "a belt"])

@@ -13,7 +13,7 @@ from toolbelt.control import guards, writing
 from toolbelt.control.access import expirations, switches
 from toolbelt.control.catalog import entries, ordering
 from toolbelt.control.servers import decisions, inbox
-from toolbelt.core import belts, errors, grants, texts, tool_versions
+from toolbelt.core import belts, catalog, errors, grants, keys, texts, tool_versions
 from toolbelt.store import audit, revisions, snapshots
 
 # How many differences a message names, and the characters of a value in it.
@@ -103,14 +103,14 @@ def make(write: writing.Write, changes: Iterable[audit.Entry], shown: Mapping[st
             # An earlier step brought it about.
             continue
         try:
-            _make_step(write, step, shown)
+            _make_step(write, step, shown, changes)
         except errors.ConfirmationRequired as error:
             if write.confirm:
                 raise
             whose = "" if agent or step[0].subject_kind != "agent" else step[0].subject_key
             reasons |= dict.fromkeys(_with_agent(reason, whose) for reason in error.reasons)
             effects_of.append(error.differences)
-            _make_step(write.replace(confirm=True), step, shown)
+            _make_step(write.replace(confirm=True), step, shown, changes)
     effect = None
     if before is not None:
         after = snapshots.find(str(agent), None)
@@ -141,7 +141,9 @@ def _step(change: audit.Entry) -> tuple[Any, ...]:
     return (change.action,) if change.action in _REVIEWS else ("one", id(change))
 
 
-def _make_step(write: writing.Write, step: list[audit.Entry], shown: Mapping[str, str]) -> None:
+def _make_step(
+    write: writing.Write, step: list[audit.Entry], shown: Mapping[str, str], changes: Iterable[audit.Entry]
+) -> None:
     with writing.begin():
         change = step[0]
         if change.key:
@@ -156,21 +158,45 @@ def _make_step(write: writing.Write, step: list[audit.Entry], shown: Mapping[str
             else:
                 decisions.reject(write, versions)
         else:
-            _make_one(write, change)
+            _make_one(write, change, changes)
 
 
-def _make_one(write: writing.Write, change: audit.Entry) -> None:
+def _make_one(write: writing.Write, change: audit.Entry, changes: Iterable[audit.Entry]) -> None:
     kind, name = change.subject_kind, change.subject_key
     if _is_order(change):
         ordering.set_order(write, kind, change.after["order"], was=change.before["order"])
     elif change.before is None:
-        entries.put(write, kind, change.after)
+        entries.put(write, kind, change.after, index=_index(kind, changes))
     elif change.after is None:
         entries.remove(write, kind, name)
     else:
         if change.action == "agent.equip":
             write = write.replace(action="agent.equip")
-        entries.change(write, kind, name, change.after)
+        entries.change(write, kind, name, change.after, index=_index(kind, changes))
+
+
+def _index(kind: str, changes: Iterable[audit.Entry]) -> belts.NameIndex | None:
+    """Return the index to check a loadout against: with what becomes of the others, since its parent may be made later,
+    as in a belt. None for other kinds, whose order in a belt is the one in which they refer to each other.
+    """
+    written: dict[str, dict[str, Any]] = {}
+    for change in changes if kind == "loadout" else ():
+        if change.subject_kind == kind and change.after is not None and not _is_order(change):
+            name = change.subject_key
+            written[name] = {**(written.get(name) or _state(kind, name) or {}), **change.after}
+    if len(written) < 2:
+        return None
+    index = entries.name_index()
+    loadouts = {
+        keys.fold(name): belts.value(
+            "loadout", {field: value for field, value in entry.items() if value is not None}, index.stored
+        )
+        for name, entry in written.items()
+    }
+    return dataclasses.replace(
+        index,
+        stored=catalog.replace(index.stored, loadouts={**index.stored.loadouts, **loadouts}.values()),
+    )
 
 
 def _flip_all(write: writing.Write, agent: str, step: Iterable[audit.Entry]) -> None:
