@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests import factories
 from tests.factories import call as recorded
 from tests.web import dashboard
 from toolbelt import models
+from toolbelt.control import least_privilege
 from toolbelt.control.config import belts
 from toolbelt.store import audit
 from toolbelt.web import proposals
@@ -30,7 +32,24 @@ def calls(belt: None) -> None:
 
 
 def show(browser: Client, **query: str) -> Any:
-    return browser.get(ADDRESS, query).context["page"]
+    return browser.get(ADDRESS, {**query, "show": "yes"}).context["page"]
+
+
+def test_the_page_answers_at_once_and_loads_the_proposal(
+    administrator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = {"agent": "ada", "days": "7", "keep": "paper* git__x", "turn_off": "yes"}
+    with monkeypatch.context() as patched:
+        patched.delattr(least_privilege, "propose")
+        page = administrator.get(ADDRESS, query).content.decode()
+
+    loaded = html.unescape(re.findall(r'hx-get="(/calls/proposal/[^"]+)"', page)[0])
+    assert loaded in html.unescape("".join(re.findall(r'<a class="button no-js" href="[^"]+"', page)))
+    part = administrator.get(loaded, headers={"HX-Request": "true"})
+    assert "<html" not in part.content.decode()
+    assert [line.agent for line in part.context["page"].lines] == ["ada"]
+    assert part.context["page"].keep == "paper* git__x"
+    assert "<html" in administrator.get(loaded).content.decode()
 
 
 def test_the_page_shows_what_is_cleared_and_its_proof_without_changing_anything(
@@ -82,7 +101,9 @@ def test_many_agents_are_not_looked_at_at_once(
 ) -> None:
     monkeypatch.setattr(proposals, "MAX_AGENTS", 1)
 
-    assert show(administrator).proposal is None
+    page = administrator.get(ADDRESS)
+    assert (page.context["page"].has_too_many, show(administrator).is_shown) == (True, False)
+    assert ADDRESS + "?" not in page.content.decode()
     assert show(administrator, agent="ada").proposal is not None
 
 

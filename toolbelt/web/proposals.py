@@ -19,7 +19,7 @@ from toolbelt.web import import_export
 from toolbelt.web import proofs as proof_pages
 from toolbelt.web.kit import fields, filters, http, pieces, responses, titles, words
 
-# With more agents, the page asks for one: deciding all calls again takes too long for a page.
+# With more agents, the page asks for one: deciding all calls again takes too long for a request.
 MAX_AGENTS = 50
 _DAYS = {"7": "7 days", "30": "30 days", "90": "90 days", "365": "365 days"}
 
@@ -31,40 +31,60 @@ class Choices(forms.Form):
     days = forms.ChoiceField(required=False, choices=list(_DAYS.items()))
     keep = fields.NameList()
     turn_off = forms.BooleanField(required=False)
+    # Without it, the page loads the proposal once it is shown.
+    show = forms.BooleanField(required=False)
 
 
 @require_safe
 @responses.require_read("call_record")
 def page(request: http.Request) -> HttpResponse:
-    """Show what is proposed, with the preview of importing it."""
+    """Show the choices, and with ``show`` what is proposed, with the preview of importing it: alone for htmx."""
     if not rights.may_propose(request.user):
         raise PermissionDenied
-    return responses.show(request, _Page(request, filters.read(Choices(request.GET))), "proposals/page.html")
+    criteria = filters.read(Choices(request.GET))
+    shown = _Page(request, criteria)
+    if criteria["show"] and not shown.has_too_many:
+        shown = _Result(request, criteria)
+    part = "proposals/_result.html" if shown.is_shown else ""
+    return responses.show(request, shown, "proposals/page.html", part)
 
 
 class _Page(pieces.Page):
+    """The choices."""
+
+    is_shown = False
+
+    def __init__(self, request: http.Request, criteria: Mapping[str, Any]) -> None:
+        agents, agent = titles.of_agents(request), criteria["agent"]
+        if agent and agent not in agents:
+            raise errors.NotFound("agent", agent, agents)
+        self.period = int(criteria["days"] or least_privilege.DAYS)
+        self.agents = pieces.choices(agents, agent, "All agents")
+        self.days = pieces.choices(_DAYS, str(self.period))
+        self.keep, self.turn_off = " ".join(criteria["keep"] or ()), bool(criteria["turn_off"])
+        self.count = 1 if agent else len(agents)
+        self.has_too_many = self.count > MAX_AGENTS
+        self.result_url = filters.address(request.path, {**criteria, "keep": self.keep, "show": "yes"})
+
+
+class _Result(_Page):
     """The choices, and what is proposed for them."""
 
+    is_shown = True
     # A proposal is imported as a belt of Toolbelt itself.
     adopted = ""
 
     def __init__(self, request: http.Request, criteria: Mapping[str, Any]) -> None:
-        agents = titles.of_agents(request)
-        days = criteria["days"] or str(least_privilege.DAYS)
-        self.agents = pieces.choices(agents, criteria["agent"], "All agents")
-        self.days = pieces.choices(_DAYS, days)
-        self.keep, self.turn_off = " ".join(criteria["keep"] or ()), bool(criteria["turn_off"])
-        self.has_too_many = not criteria["agent"] and len(agents) > MAX_AGENTS
+        super().__init__(request, criteria)
         self.problem, proposal = "", None
         try:
-            if not self.has_too_many:
-                proposal = least_privilege.propose(
-                    responses.write(request),
-                    [criteria["agent"]] if criteria["agent"] else (),
-                    days=int(days),
-                    keep=criteria["keep"] or (),
-                    turn_off=self.turn_off,
-                )
+            proposal = least_privilege.propose(
+                responses.write(request),
+                [criteria["agent"]] if criteria["agent"] else (),
+                days=self.period,
+                keep=criteria["keep"] or (),
+                turn_off=self.turn_off,
+            )
         except errors.Invalid as error:
             self.problem = str(error)
         self.proposal = proposal
