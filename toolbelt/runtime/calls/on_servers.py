@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from toolbelt.core import catalog, connections, declared_versions, tool_versions
@@ -37,6 +38,23 @@ class TooSlowError(registry.TimedOutError):
         self.wrote = wrote
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Destination:
+    """The server of a call, in its configuration with this ``digest``, and whose account there is used: ``person`` is
+    None if it is the same for all. ``left`` returns the remaining seconds of the call.
+    """
+
+    plugin: catalog.Plugin
+    settings: connections.Connection
+    digest: str
+    person: int | None
+    left: Callable[[], float]
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of the work, on the event loop of the connections."""
+        return await process_connections.running().run(work, self.left(), self.left)
+
+
 async def run(admitted: gates.Admitted, check: background.Check | None = None) -> ToolResult:
     """Return the complete result of a call. Cancelling this cancels the request at the server.
 
@@ -48,17 +66,39 @@ async def run(admitted: gates.Admitted, check: background.Check | None = None) -
     UnreachableError if the server cannot be reached, does not have the stored version of the tool, or may have no more
     connections.
     """
-    plugin, tool, gate = admitted.server, admitted.definition, admitted.gate
+    plugin, tool, gate = admitted.server, admitted.tool, admitted.gate
     if plugin is None:
-        raise Unreachable(f"{tool.plugin} is not an upstream server.")
+        raise Unreachable(f"{admitted.plugin} is not an upstream server.")
     features = elicitation.Features(admitted, plugin)
     if features.resumed:
         await features.check_answers()
-    settings, digest = process_connections.connection_of(plugin), process_connections.digest_of(plugin)
-    person = _person(plugin, settings, gate)
-    left, within = features.left, features.left()
+    settings, within = process_connections.connection_of(plugin), features.left()
+    destination = _Destination(
+        plugin=plugin,
+        settings=settings,
+        digest=process_connections.digest_of(plugin),
+        person=_person(plugin, settings, gate),
+        left=features.left,
+    )
+    request = _request(admitted, destination, features, check)
+    try:
+        return results.read(await _answer(destination, request, gate), request.method)
+    except TimeoutError as error:
+        raise TooSlowError(tool, settings.timeout, str(error)) from None
+    except background.DeadlineError:
+        raise registry.TimedOutError(tool, within) from None
+
+
+def _request(
+    admitted: gates.Admitted,
+    destination: _Destination,
+    features: elicitation.Features,
+    check: background.Check | None,
+) -> calling.Request:
+    """Return the request to the server: its own name for the tool, in the version that agents have."""
+    plugin, tool, gate = destination.plugin, admitted.definition, admitted.gate
     progress, offered = gate.call.progress, declared_versions.offered(tool)
-    request = calling.Request(
+    return calling.Request(
         plugin=plugin.name,
         namespace=plugin.namespace,
         kind=tool.kind,
@@ -72,51 +112,61 @@ async def run(admitted: gates.Admitted, check: background.Check | None = None) -
         progress=_masking(progress) if progress is not None else None,
         check=check,
         features=features,
-        caller=connection_owners.key("session", gate.call.key, gate.caller.client_session, person=person),
+        caller=_owner("session", destination, gate),
     )
-    try:
-        scope = await _scope(plugin, settings, digest, left, person)
-        key = connection_owners.key(scope, gate.call.key, gate.caller.client_session, person=person)
-        stale_claim_id = ""
-        for _ in range(MAX_PROCESSES):
-            held_by: upstream_pool.Pooled | upstream_claims.Claim | None
-            if (held_by := process_connections.pool.find(plugin.name, key, digest)) is None:
-                if key == connection_owners.EVERYBODY:
-                    held_by = server_lists.take(plugin, key, settings, digest)
-                else:
-                    settling = process_connections.claims.settle(
-                        plugin.name,
-                        key,
-                        lambda: process_connections.listening(_serve),
-                        lambda claim: server_lists.take(plugin, key, settings, digest, claim=claim),
-                        gate.in_thread,
-                        stale_claim_id=stale_claim_id,
-                    )
-                    held_by = await _within(left, settling)
-            if isinstance(held_by, upstream_pool.Pooled):
-                try:
-                    result = await process_connections.running().run(
-                        calling.run(held_by.server, request), left(), left
-                    )
-                finally:
-                    process_connections.pool.give_back(held_by)
-                return results.read(result, request.method)
-            if held_by is not None:
-                try:
-                    forwarded = forwarding.call(held_by, digest, request, telemetry.carried())
-                    result = await process_connections.running().run(forwarded, left(), left)
-                    return results.read(result, request.method)
-                except background.DeadlineError:
-                    process_connections.claims.forget_process(plugin.name, key)
-                    raise
-                except forwarding.NotHeldError:
-                    # Its process has ended, or closed the connection: this process may claim it.
-                    stale_claim_id = held_by.id
-        raise Unreachable(f"The connection to {plugin.name} keeps moving between processes.")
-    except TimeoutError as error:
-        raise TooSlowError(tool.key, settings.timeout, str(error)) from None
-    except background.DeadlineError:
-        raise registry.TimedOutError(tool.key, within) from None
+
+
+async def _answer(
+    destination: _Destination, request: calling.Request, gate: gates.CallGate
+) -> Mapping[str, Any]:
+    """Return MCP's result of the request, from the process that holds the caller's connection."""
+    plugin, digest = destination.plugin, destination.digest
+    key = _owner(await _scope(destination), destination, gate)
+    stale_claim_id = ""
+    for _ in range(MAX_PROCESSES):
+        holder = await _holder(destination, key, gate, stale_claim_id)
+        if isinstance(holder, upstream_pool.Pooled):
+            try:
+                return await destination.run(calling.run(holder.server, request))
+            finally:
+                process_connections.pool.give_back(holder)
+        if holder is not None:
+            try:
+                return await destination.run(forwarding.call(holder, digest, request, telemetry.carried()))
+            except background.DeadlineError:
+                process_connections.claims.forget_process(plugin.name, key)
+                raise
+            except forwarding.NotHeldError:
+                # Its process has ended, or closed the connection: this process may claim it.
+                stale_claim_id = holder.id
+    raise Unreachable(f"The connection to {plugin.name} keeps moving between processes.")
+
+
+async def _holder(
+    destination: _Destination, key: str, gate: gates.CallGate, stale_claim_id: str
+) -> upstream_pool.Pooled | upstream_claims.Claim | None:
+    """Return this process's connection for this owner, reserved, or the claim of the process that holds it; None if
+    another call in this process has just settled who does.
+    """
+    plugin, settings, digest = destination.plugin, destination.settings, destination.digest
+    if (pooled := process_connections.pool.find(plugin.name, key, digest)) is not None:
+        return pooled
+    if key == connection_owners.EVERYBODY:
+        return server_lists.take(plugin, key, settings, digest)
+    settling = process_connections.claims.settle(
+        plugin.name,
+        key,
+        lambda: process_connections.listening(_serve),
+        lambda claim: server_lists.take(plugin, key, settings, digest, claim=claim),
+        gate.in_thread,
+        stale_claim_id=stale_claim_id,
+    )
+    return await _within(destination.left, settling)
+
+
+def _owner(scope: connection_owners.Scope, destination: _Destination, gate: gates.CallGate) -> str:
+    """Return the key of the owner whose connection of this scope the call uses."""
+    return connection_owners.key(scope, gate.call.key, gate.caller.client_session, person=destination.person)
 
 
 async def _serve(method: str, params: Mapping[str, Any], exchange: relay.Exchange) -> Any:
@@ -152,21 +202,16 @@ def _person(plugin: catalog.Plugin, settings: connections.Connection, gate: gate
     return gate.caller.person
 
 
-async def _scope(
-    plugin: catalog.Plugin,
-    settings: connections.Connection,
-    digest: str,
-    left: Callable[[], float],
-    person: int | None,
-) -> connection_owners.Scope:
+async def _scope(destination: _Destination) -> connection_owners.Scope:
     """Return who shares a connection. A server over HTTP is connected to first if that is not configured, by the person
     themselves if each signs in: an operator may not be signed in.
     """
+    plugin, settings, digest = destination.plugin, destination.settings, destination.digest
     if scope := settings.shared_by(has_session=process_connections.known_session(plugin.name, digest)):
         return scope
-    pooled = server_lists.take(plugin, connection_owners.shared(person), settings, digest)
+    pooled = server_lists.take(plugin, connection_owners.shared(destination.person), settings, digest)
     try:
-        await process_connections.running().run(pooled.server.tools(), left(), left)
+        await destination.run(pooled.server.tools())
     finally:
         process_connections.give_back_listed(pooled)
     return settings.shared_by(has_session=process_connections.known_session(plugin.name, digest)) or "session"

@@ -25,6 +25,8 @@ _SENT = (
 # Before the code of an error that a server answered.
 _REQUEST_FAILED = "request-failed:"
 
+Event = Callable[[Any], Awaitable[Any]]
+
 
 class NotHeldError(Exception):
     """The process does not hold the connection: the call has not run."""
@@ -58,39 +60,15 @@ async def call(
     Raise NotHeldError if that process cannot make it and the call has not run, and otherwise the same exceptions as a
     call in this process.
     """
-    caller_check, progress, features = CallerCheck(request.check), request.progress, request.features
-    events: dict[str, Callable[[Any], Awaitable[Any]]] = {"check": caller_check.answer}
-    if progress is not None:
-
-        async def notify(data: Any) -> None:
-            await progress(*data)
-
-        events["progress"] = notify
-    client_features_data = None
-    if features is not None:
-        owner = features.owner
-
-        async def report_would_ask(_: Any) -> None:
-            features.report_would_ask()
-
-        async def forward_questions(data: Any) -> Any:
-            return await features.forward_questions(data["required"], is_error=data["is_error"])
-
-        client_features_data = {
-            "owner": list(owner) if isinstance(owner, tuple) else None,
-            "modes": sorted(features.modes),
-            "log_level": features.log_level,
-            "resumed": features.resumed,
-        }
-        events |= {"elicit": features.elicit, "forward_questions": forward_questions, "log": features.log}
-        events["wanted"] = report_would_ask
+    caller_check = CallerCheck(request.check)
     sent = {name: getattr(request, name) for name in _SENT} | {
         "owner": claim.owner,
         "digest": digest,
         "trace": trace,
-        "progress": progress is not None,
-        "features": client_features_data,
+        "progress": request.progress is not None,
+        "features": _offered(request.features) if request.features is not None else None,
     }
+    events = {"check": caller_check.answer, **_events(request)}
     try:
         result: Mapping[str, Any] = await relay.request(claim.address, CALL, sent, events)
     except relay.UnreachableError as error:
@@ -111,6 +89,39 @@ async def call(
             raise caller_check.refusal from None
         raise _raised(error) from error
     return result
+
+
+def _events(request: calling.Request) -> Mapping[str, Event]:
+    """Return what the other process may report and ask while it makes the call, by the names of the events."""
+    events: dict[str, Event] = {}
+    if (progress := request.progress) is not None:
+
+        async def notify(data: Any) -> None:
+            await progress(*data)
+
+        events["progress"] = notify
+    if (features := request.features) is not None:
+
+        async def report_would_ask(_: Any) -> None:
+            features.report_would_ask()
+
+        async def forward_questions(data: Any) -> Any:
+            return await features.forward_questions(data["required"], is_error=data["is_error"])
+
+        events |= {"elicit": features.elicit, "forward_questions": forward_questions, "log": features.log}
+        events["wanted"] = report_would_ask
+    return events
+
+
+def _offered(features: client_features.ClientFeatures) -> Mapping[str, Any]:
+    """Return what :class:`RemoteFeatures` reads in the other process."""
+    owner = features.owner
+    return {
+        "owner": list(owner) if isinstance(owner, tuple) else None,
+        "modes": sorted(features.modes),
+        "log_level": features.log_level,
+        "resumed": features.resumed,
+    }
 
 
 def kind(error: Exception) -> tuple[str, str]:
