@@ -436,7 +436,7 @@ class Catalog:
 
     def category(self, tool: Tool) -> str:
         """Return the tool's category: its own, else its plugin's, else the default for its plugin's name."""
-        return tool.category or _plugin_category(self.plugins.get(tool.plugin), tool.plugin)
+        return _category_of(tool, self.plugins)
 
     def is_not_running(self, key: str) -> bool:
         """Return whether no running process can run the tool, though its plugin is code."""
@@ -518,30 +518,10 @@ def compile_(
     """
     plugin_by_name = {plugin.name: plugin for plugin in plugins}
     tool_by_key = {tool.key: tool for tool in tools}
-    of_plugin: dict[str, list[str]] = {}
-    of_category: dict[str, list[str]] = {}
-    for tool in tool_by_key.values():
-        if tool.plugin:
-            of_plugin.setdefault(tool.plugin, []).append(tool.key)
-        category = tool.category or _plugin_category(plugin_by_name.get(tool.plugin), tool.plugin)
-        if category:
-            of_category.setdefault(category, []).append(tool.key)
     toolkit_by_key = {toolkit.key: toolkit for toolkit in toolkits}
-    kits_of: dict[str, list[Toolkit]] = {}
-    with_options = set()
-    for toolkit in toolkit_by_key.values():
-        for member in toolkit.members:
-            if member.tool in tool_by_key and toolkit not in kits_of.setdefault(member.tool, []):
-                kits_of[member.tool].append(toolkit)
-            if member.options:
-                with_options.add(member.tool)
     sub_app_by_key = {sub_app.key: sub_app for sub_app in sub_apps}
-    bound: dict[str, list[tuple[str, str]]] = {}
-    for sub_app in sub_app_by_key.values():
-        for agent in sub_app.agents:
-            bound.setdefault(agent, []).extend(
-                (t, sub_app.key) for t in sub_app.tool_names if t in tool_by_key
-            )
+    toolkits_of = _toolkits_of(tool_by_key, toolkit_by_key)
+    all_tools = tool_by_key.values()
     return Catalog(
         number=number,
         stamp=stamp,
@@ -552,26 +532,60 @@ def compile_(
         loadouts={keys.fold(loadout.name): loadout for loadout in loadouts},
         sub_apps=sub_app_by_key,
         gate_rules={rule.key: rule for rule in gate_rules},
-        toolkits_of={key: tuple(kits) for key, kits in kits_of.items()},
+        toolkits_of=toolkits_of,
         position={key: position for position, key in enumerate(toolkit_by_key)},
-        tools_of_plugin={name: tuple(tool_keys) for name, tool_keys in of_plugin.items()},
-        tools_of_category={name: tuple(tool_keys) for name, tool_keys in of_category.items()},
-        default_on=tuple(tool.key for tool in tool_by_key.values() if tool.default_on),
-        non_tools=frozenset(
-            tool.key for tool in tool_by_key.values() if tool.kind != "tool" or is_for_apps_only(tool)
-        ),
-        bound={agent: tuple(pairs) for agent, pairs in bound.items()},
+        tools_of_plugin=_grouped((tool.plugin, tool.key) for tool in all_tools),
+        tools_of_category=_grouped((_category_of(tool, plugin_by_name), tool.key) for tool in all_tools),
+        default_on=tuple(tool.key for tool in all_tools if tool.default_on),
+        non_tools=frozenset(tool.key for tool in all_tools if tool.kind != "tool" or is_for_apps_only(tool)),
+        bound=_bound(tool_by_key, sub_app_by_key),
         with_off_text={key: toolkit for key, toolkit in toolkit_by_key.items() if toolkit.policy_when_off},
-        with_options=frozenset(with_options),
-        with_own_policy=frozenset(
-            t.key for t in tool_by_key.values() if t.policy.strip() and t.key not in kits_of
+        with_options=frozenset(
+            member.tool for kit in toolkit_by_key.values() for member in kit.members if member.options
         ),
-        with_invalid_schema=frozenset(tool.key for tool in tool_by_key.values() if tool.schema_problem),
+        with_own_policy=frozenset(
+            tool.key for tool in all_tools if tool.policy.strip() and tool.key not in toolkits_of
+        ),
+        with_invalid_schema=frozenset(tool.key for tool in all_tools if tool.schema_problem),
         brings=_brings(tool_by_key, toolkit_by_key),
         block_ends=_block_ends(plugin_by_name, tool_by_key, toolkit_by_key),
         code={} if code is None else code,
         purges={} if purges is None else purges,
         count_tokens=count_tokens,
+    )
+
+
+def _grouped(pairs: Iterable[tuple[str, _Value]]) -> dict[str, tuple[_Value, ...]]:
+    """Return the values by their first part, in order; those without one are left out."""
+    groups: dict[str, list[_Value]] = {}
+    for name, value in pairs:
+        if name:
+            groups.setdefault(name, []).append(value)
+    return {name: tuple(values) for name, values in groups.items()}
+
+
+def _toolkits_of(
+    tools: Mapping[str, Tool], toolkits: Mapping[str, Toolkit]
+) -> dict[str, tuple[Toolkit, ...]]:
+    """Return the toolkits of each tool, each once."""
+    return _grouped(
+        (tool, toolkit)
+        for toolkit in toolkits.values()
+        for tool in dict.fromkeys(member.tool for member in toolkit.members)
+        if tool in tools
+    )
+
+
+def _bound(
+    tools: Mapping[str, Tool], sub_apps: Mapping[str, SubApp]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return the tools that sub-apps bind to each agent, with the sub-app."""
+    return _grouped(
+        (agent, (tool, sub_app.key))
+        for sub_app in sub_apps.values()
+        for agent in sub_app.agents
+        for tool in sub_app.tool_names
+        if tool in tools
     )
 
 
@@ -590,10 +604,11 @@ def _block_ends(*blockable: Mapping[str, Plugin | Tool | Toolkit]) -> tuple[date
     return tuple(sorted({at for at in ends if at is not None}))
 
 
-def _plugin_category(plugin: Plugin | None, name: str) -> str:
-    if plugin is not None and plugin.category:
-        return plugin.category
-    return PLUGIN_CATEGORIES.get(keys.fold(name), "") if name else ""
+def _category_of(tool: Tool, plugins: Mapping[str, Plugin]) -> str:
+    """Return the tool's own category, or its plugin's; empty if it has none."""
+    plugin = plugins.get(tool.plugin)
+    of_plugin = plugin.category if plugin is not None else ""
+    return tool.category or of_plugin or PLUGIN_CATEGORIES.get(keys.fold(tool.plugin), "")
 
 
 def replace(
