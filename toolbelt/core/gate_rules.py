@@ -9,7 +9,7 @@ denies or asks applies then, one that allows does not.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -159,13 +159,21 @@ def judge(
             observed[effect].append(rule.key)
         else:
             in_force[effect].append(rule)
-    asks, allows = in_force["ask"], in_force["allow"]
-    if allows:
-        # What is only observed would have been waived, too.
-        observed["ask"], observed["allow"] = [], []
-    would = tuple(key for keys in observed.values() for key in keys)
-    if in_force["deny"]:
-        return Judgement(denied_by=in_force["deny"][0], would=would)
+    return _judgement(in_force, observed, counts)
+
+
+def _judgement(
+    in_force: Mapping[catalog.Effect, Sequence[catalog.GateRule]],
+    observed: Mapping[catalog.Effect, Sequence[str]],
+    counts: Sequence[Count],
+) -> Judgement:
+    """Return what the rules that apply say together: those in force, and the keys of those that are only observed."""
+    denies, asks, allows = (in_force[effect] for effect in catalog.EFFECTS)
+    # What allows would have waived what is only observed, too.
+    effects = ("deny",) if allows else catalog.EFFECTS
+    would = tuple(key for effect in effects for key in observed[effect])
+    if denies:
+        return Judgement(denied_by=denies[0], would=would)
     if not (asks or would or counts):
         return NOTHING
     if allows:
