@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from toolbelt.mcp import (
@@ -44,15 +44,7 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
             )
         raise protocol.ProtocolError(protocol.INVALID_REQUEST, f"Revision {version[:40]!r} is not supported.")
     current = await exchange.current_list(head, may_grow=True)
-    now = exchanges.digests(current.tools)
-    known_digests = streams.Digests(
-        now.tools
-        and (
-            list_changes.digest_in(head.last_event) or exchange.shared.list_tracker.digest(head) or now.tools
-        ),
-        list_changes.policy_in(head.last_event) or list_changes.policy_in(head.client_session) or now.policy,
-        *(list_changes.others_in(head.last_event) or list_changes.others_in(head.client_session) or now[2:]),
-    )
+    known_digests = _known_digests(exchange, head, exchanges.digests(current.tools))
     state = streams.StreamState(head.token, head.key, True, head.loading)
     stream = streams.Stream(
         state=state,
@@ -60,16 +52,10 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
         client=head.client_session,
         subscription=resources.subscription(head),
     )
-    first = b"retry: %d\n: here is what changes\n\n" % RECONNECT_MILLISECONDS
-    if revisions.REVISIONS[version].is_primed:
-        first = b"id: %s\nretry: %d\ndata:\n\n" % (
-            list_changes.new_session(*known_digests).encode(),
-            RECONNECT_MILLISECONDS,
-        )
     async with _stream(exchange, head, stream, current.bearer):
         await exchange.shared.streams.sync(head.agent)
         await exchange.begin(exchanges.EVENTS)
-        await exchange.send_part(first)
+        await exchange.send_part(_first_event(revisions.REVISIONS[version], known_digests))
         # In the order of streams.Digests.
         messages = (
             protocol.notification(protocol.LIST_CHANGED),
@@ -94,6 +80,27 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
     return None
 
 
+def _known_digests(
+    exchange: exchanges.Exchange, head: request_head.RequestHead, now: streams.Digests
+) -> streams.Digests:
+    """Return the digests of the lists that a client of the first era knows: by its last event, else by its session."""
+    last, session = head.last_event, head.client_session
+    return streams.Digests(
+        now.tools
+        and (list_changes.digest_in(last) or exchange.shared.list_tracker.digest(head) or now.tools),
+        list_changes.policy_in(last) or list_changes.policy_in(session) or now.policy,
+        *(list_changes.others_in(last) or list_changes.others_in(session) or now[2:]),
+    )
+
+
+def _first_event(revision: revisions.Revision, known_digests: streams.Digests) -> bytes:
+    """Return what begins a stream: with an id, from which the client continues, if the revision wants that."""
+    if not revision.is_primed:
+        return b"retry: %d\n: here is what changes\n\n" % RECONNECT_MILLISECONDS
+    last_event = list_changes.new_session(*known_digests).encode()
+    return b"id: %s\nretry: %d\ndata:\n\n" % (last_event, RECONNECT_MILLISECONDS)
+
+
 async def subscribe(
     exchange: exchanges.Exchange, head: request_head.RequestHead, message: protocol.Message, id_: protocol.Id
 ) -> exchanges.Reply | None:
@@ -107,20 +114,10 @@ async def subscribe(
         )
     current = await exchange.current_list(head, may_grow=False)
     state = streams.StreamState(head.token, head.key, False, head.loading)
-    now = exchanges.digests(current.tools)
-    uris = requested.get("resourceSubscriptions")
-    uris = (
-        [uri for uri in uris if isinstance(uri, str)][: subscriptions.MAX_FOLLOWED]
-        if isinstance(uris, list)
-        else []
+    wants_policy, others = await _followed(exchange, head, current.bearer, requested)
+    stream = streams.Stream(
+        state=state, known_digests=exchanges.digests(current.tools), wants_policy=wants_policy
     )
-    wants_policy = resources.POLICY in uris
-    others = [uri for uri in dict.fromkeys(uris) if uri != resources.POLICY]
-    if others:
-        others = await threads.run(resource_updates.active, head.key, others)
-        # What is not acknowledged is refused.
-        others = await updates.can_follow(updates.call_of(exchange, head, current.bearer), others)
-    stream = streams.Stream(state=state, known_digests=now, wants_policy=wants_policy)
     about = {protocol.SUBSCRIPTION: id_}
     honoured: dict[str, Any] = {
         name: True
@@ -155,6 +152,24 @@ async def subscribe(
             )
     exchange.note(200)
     return None
+
+
+async def _followed(
+    exchange: exchanges.Exchange,
+    head: request_head.RequestHead,
+    bearer: credentials.Bearer,
+    requested: Mapping[str, Any],
+) -> tuple[bool, list[str]]:
+    """Return whether a client wants updates of the policy, and the other resources whose updates it gets."""
+    sent = requested.get("resourceSubscriptions")
+    uris = [uri for uri in sent if isinstance(uri, str)] if isinstance(sent, list) else []
+    uris = uris[: subscriptions.MAX_FOLLOWED]
+    others = [uri for uri in dict.fromkeys(uris) if uri != resources.POLICY]
+    if others:
+        others = await threads.run(resource_updates.active, head.key, others)
+        # What is not acknowledged is refused.
+        others = await updates.can_follow(updates.call_of(exchange, head, bearer), others)
+    return resources.POLICY in uris, others
 
 
 @contextlib.asynccontextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import urllib.parse
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from django import urls
@@ -132,14 +132,7 @@ class HeadReader:
 
 def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
     """Return the parsed head of a request, whose body has at most ``maximum`` bytes; raise ProtocolError."""
-    headers: dict[bytes, str] = {}
-    twice = ""
-    for name, value in scope["headers"]:
-        if name in _USED_HEADERS:
-            if name in headers and name in _ROUTING_HEADERS:
-                twice = name.decode()
-            # Not every server strips the white space around a value.
-            headers[name] = value.decode("latin-1").strip(" \t")
+    headers, twice = _used_headers(scope["headers"])
     get = headers.get
     scheme = "https" if scope["scheme"] == "https" else "http"
     host = get(b"host", "")
@@ -147,15 +140,7 @@ def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
         raise _fault(421, "This host is not allowed. An operator can add it to ALLOWED_HOSTS.")
     if (origin := get(b"origin")) is not None and not _may_come_from(origin, host, scheme):
         raise _fault(403, "This origin is not allowed. An operator can add it to CSRF_TRUSTED_ORIGINS.")
-    where = agent_addresses.read(scope["path"])
-    if where is None:
-        raise _fault(
-            404,
-            f"There is nothing here. An agent's address is {ENDPOINT}/AGENT, or {ENDPOINT}/AGENT/s/SESSION.",
-        )
-    agent, session = where
-    if session is not None and (problem := sessions.id_problem(session)):
-        raise _fault(404, f"There is no such session: {problem}")
+    agent, session = _agent_and_session(scope["path"])
     method: str = scope["method"]
     if method not in ("GET", "POST", "DELETE"):
         raise _fault(405, f"{method} is not supported here.", headers=ALLOW)
@@ -194,6 +179,33 @@ def read(scope: Mapping[str, Any], maximum: int) -> RequestHead:
         protocol.Headers(get(b"mcp-protocol-version"), get(b"mcp-method"), get(b"mcp-name"), twice),
         _loading(scope.get("query_string", b"")),
     )
+
+
+def _used_headers(sent: Iterable[tuple[bytes, bytes]]) -> tuple[dict[bytes, str], str]:
+    """Return the headers that are read here, and the name of a routing header that was sent twice; else empty."""
+    headers: dict[bytes, str] = {}
+    twice = ""
+    for name, value in sent:
+        if name in _USED_HEADERS:
+            if name in headers and name in _ROUTING_HEADERS:
+                twice = name.decode()
+            # Not every server strips the white space around a value.
+            headers[name] = value.decode("latin-1").strip(" \t")
+    return headers, twice
+
+
+def _agent_and_session(path: str) -> tuple[str, str | None]:
+    """Return the agent and the conversation that an address names. Raise ProtocolError for any other address."""
+    where = agent_addresses.read(path)
+    if where is None:
+        raise _fault(
+            404,
+            f"There is nothing here. An agent's address is {ENDPOINT}/AGENT, or {ENDPOINT}/AGENT/s/SESSION.",
+        )
+    _, session = where
+    if session is not None and (problem := sessions.id_problem(session)):
+        raise _fault(404, f"There is no such session: {problem}")
+    return where
 
 
 def _loading(query: bytes) -> agents.McpLoading | None:

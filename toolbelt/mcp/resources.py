@@ -54,6 +54,16 @@ async def answer(
             exchange.shared.record_sent(head, current.tools, "policy", may_grow=may_grow)
             content = {"uri": POLICY, "mimeType": MIME_TYPE, "text": current.tools.instructions}
             return exchange.reply(message, {**more, "contents": [content]}, is_stale=current.is_stale)
+    return await _change_subscription(exchange, head, message, revision)
+
+
+async def _change_subscription(
+    exchange: exchanges.Exchange,
+    head: request_head.RequestHead,
+    message: protocol.Message,
+    revision: revisions.Revision,
+) -> exchanges.Reply:
+    """Answer ``resources/subscribe`` and ``resources/unsubscribe``, of a client of the first era."""
     await exchange.admitted(head)
     uri = message.params.get("uri")
     if not isinstance(uri, str):
