@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolbelt
-from toolbelt.core import admitting, agents, call_limits, catalog, conditions, gate_rules
+from toolbelt.core import agents, call_limits, catalog, conditions, gate_rules, outcomes
 
 ADA, BO = agents.Agent(key="ada"), agents.Agent(key="bo", kind="plan")
 NOON = dt.datetime(2031, 5, 4, 12, tzinfo=dt.UTC)
@@ -292,7 +292,7 @@ def test_calls_of_tools_are_admitted_in_one_place_only() -> None:
         ("runtime/calls/prompts_and_resources.py", "admit"),
         ("runtime/calls/admissions.py", "_admit"),
     }
-    assert set(admitting.REFUSALS) >= {"denied-by-rule"}
+    assert set(outcomes.REFUSALS) >= {"denied-by-rule"}
 
 
 NOON_LIMIT = call_limits.CallLimit(calls=2, per="hour")

@@ -17,7 +17,7 @@ from django.core import management
 from tests.docs import pages
 from toolbelt import conf, formats
 from toolbelt.control import writing
-from toolbelt.core import admitting, belts, errors, facts, loading, surface
+from toolbelt.core import belts, errors, facts, loading, outcomes, surface
 from toolbelt.core.belts import vocabulary
 from toolbelt.core.rules import reasons
 
@@ -117,7 +117,7 @@ def test_every_error_and_refusal_is_documented() -> None:
     ]
     assert len(classes) > 1
     codes = [error.code for error in classes if error is not errors.ToolbeltError]
-    assert missing("errors.md", [*codes, *admitting.REFUSALS]) == []
+    assert missing("errors.md", [*codes, *outcomes.REFUSALS]) == []
 
 
 def test_every_format_is_documented() -> None:

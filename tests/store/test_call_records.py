@@ -10,7 +10,7 @@ from django.db import IntegrityError, connection
 from django.utils import timezone
 
 from toolbelt import models
-from toolbelt.core import admitting
+from toolbelt.core import outcomes
 from toolbelt.store import call_records
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +78,7 @@ def test_recording_an_empty_list_stores_nothing() -> None:
     assert call_records.record_all([]) == 0
 
 
-@pytest.mark.parametrize("code", admitting.REFUSALS)
+@pytest.mark.parametrize("code", outcomes.REFUSALS)
 def test_every_refusal_can_be_recorded(code: str) -> None:
     assert stored(outcome=code).outcome == code
 

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from toolbelt import models
-from toolbelt.models import call_records
+from toolbelt.core import outcomes
 
 if TYPE_CHECKING:
     _Admin = admin.ModelAdmin[models.CallRecord]
@@ -26,7 +26,7 @@ class OutcomeFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Iterable[tuple[str, str]]:
         """Return the outcomes of calls."""
-        return [(word, word) for word in (*call_records.OUTCOMES, call_records.UNREPORTED)]
+        return [(word, word) for word in (*outcomes.STORED, outcomes.UNREPORTED)]
 
     def queryset(
         self, request: HttpRequest, queryset: QuerySet[models.CallRecord]
@@ -35,9 +35,9 @@ class OutcomeFilter(admin.SimpleListFilter):
         outcome, now = self.value(), timezone.now()
         if not outcome:
             return queryset
-        if outcome == call_records.UNREPORTED:
-            return queryset.filter(outcome=call_records.ADMITTED, report_by__lt=now)
-        if outcome == call_records.ADMITTED:
+        if outcome == outcomes.UNREPORTED:
+            return queryset.filter(outcome=outcomes.ADMITTED, report_by__lt=now)
+        if outcome == outcomes.ADMITTED:
             return queryset.filter(outcome=outcome).exclude(report_by__lt=now)
         return queryset.filter(outcome=outcome)
 

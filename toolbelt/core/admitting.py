@@ -20,6 +20,7 @@ from toolbelt.core import (
     grants,
     loading,
     meta_tools,
+    outcomes,
     rules,
     schema,
     search_results,
@@ -29,26 +30,6 @@ from toolbelt.core import (
 )
 from toolbelt.core.rules import budgets, resolution, targets
 
-# A person may approve a call with this refusal.
-PENDING = "approval-pending"
-# The refusals of calls about which rules ask.
-ASKED = (PENDING, "approval-rejected", "approval-expired", "too-many-approvals")
-REFUSALS = (
-    "unknown-tool",
-    "tool-withdrawn",
-    "tool-not-active",
-    "tool-denied",
-    "tool-unavailable",
-    "sign-in-needed",
-    "invalid-arguments",
-    "denied-by-rule",
-    "quota-reached",
-    *ASKED,
-    "timed-out",
-    "tool-failed",
-    "run-by-client",
-    "run-by-toolbelt",
-)
 # When a program should ask again, in seconds.
 RETRY_AFTER = 5
 _NO_LABELS: frozenset[str] = frozenset()
@@ -58,7 +39,7 @@ MAX_NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """The refusal of a call: ``code`` is one of :data:`REFUSALS`; ``errors`` are problems in the arguments.
+    """The refusal of a call: ``code`` is one of ``outcomes.REFUSALS``; ``errors`` are problems in the arguments.
 
     ``mcp`` is the complete MCP result of an upstream server's tool that failed. ``judgement`` is what the gate rules
     said, if one of them denied the call, or asked about it; ``approval`` is then the request to people, once there is
@@ -79,7 +60,7 @@ class Refusal:
     @property
     def is_pending(self) -> bool:
         """Return whether people were asked to approve the call, and have not decided yet."""
-        return self.code == PENDING and self.approval is not None
+        return self.code == outcomes.PENDING and self.approval is not None
 
     def document(self) -> dict[str, Any]:
         """Return the structured content that the model reads."""
@@ -395,13 +376,13 @@ def asked_about(
 ) -> Refusal:
     """Return the refusal of a call that people have to approve first, before they are asked."""
     message = f"{_reason(judgement)}A person has to approve this call of {tool}."
-    return Refusal(code=PENDING, message=message, judgement=judgement, options=options)
+    return Refusal(code=outcomes.PENDING, message=message, judgement=judgement, options=options)
 
 
 def pending(approval: call_approvals.Approval, judgement: gate_rules.Judgement) -> Refusal:
     """Return the refusal of a call about which people were asked, and have not decided yet."""
     message = f"{_reason(judgement)}Waiting for approval {approval.key}. Call again with exactly the same arguments."
-    return Refusal(code=PENDING, message=message, judgement=judgement, approval=approval)
+    return Refusal(code=outcomes.PENDING, message=message, judgement=judgement, approval=approval)
 
 
 def rejected(approval: call_approvals.Approval, judgement: gate_rules.Judgement) -> Refusal:

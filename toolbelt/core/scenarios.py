@@ -27,6 +27,7 @@ from toolbelt.core import (
     expectations,
     gate_rules,
     meta_tools,
+    outcomes,
     request_key,
     scenario_format,
     schema,
@@ -153,7 +154,7 @@ class CoreWorld:
         resolved = budgets.resolve(snapshot)
         if tool not in meta_tools.DEFINITIONS:
             answer = admitting.admit(resolved, tool, arguments, past=self._past(key, tool), at=self._now)
-            if isinstance(answer, admitting.Refusal) and answer.code == admitting.PENDING:
+            if isinstance(answer, admitting.Refusal) and answer.code == outcomes.PENDING:
                 answer = self._asked(snapshot, key, tool, arguments, answer)
             if isinstance(answer, admitting.Refusal):
                 return answer.document()

@@ -9,31 +9,8 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
+from toolbelt.core import outcomes
 from toolbelt.models import fields, naming
-
-ADMITTED, UNREPORTED = "admitted", "unreported"
-OUTCOMES = (
-    "ok",
-    "unknown-tool",
-    "tool-withdrawn",
-    "tool-not-active",
-    "tool-denied",
-    "tool-unavailable",
-    "sign-in-needed",
-    "invalid-arguments",
-    "denied-by-rule",
-    "quota-reached",
-    "approval-pending",
-    "approval-rejected",
-    "approval-expired",
-    "too-many-approvals",
-    "timed-out",
-    "tool-failed",
-    "cancelled",
-    "run-by-client",
-    "run-by-toolbelt",
-    ADMITTED,
-)
 
 
 class CallRecord(models.Model):
@@ -49,7 +26,7 @@ class CallRecord(models.Model):
     )
     outcome = models.CharField(
         max_length=20,
-        choices=[(word, word) for word in OUTCOMES],
+        choices=[(word, word) for word in outcomes.STORED],
         help_text="ok, the code of a refusal, cancelled if the client disconnected first, or admitted while the agent's"
         " own program runs it.",
     )
@@ -155,7 +132,7 @@ class CallRecord(models.Model):
             models.Index("tool", models.F("id").desc(), name="call_of_tool"),
             models.Index(fields=["at"], name="call_oldest"),
         ]
-        constraints = [naming.one_of("call_record", "outcome", OUTCOMES)]
+        constraints = [naming.one_of("call_record", "outcome", outcomes.STORED)]
 
     def __str__(self) -> str:
         return f"{self.agent} {self.tool} {self.outcome_now}"
@@ -164,9 +141,11 @@ class CallRecord(models.Model):
     def outcome_now(self) -> str:
         """The outcome as it counts now: an admitted call without a report is unreported after its deadline."""
         is_overdue = (
-            self.outcome == ADMITTED and self.report_by is not None and self.report_by < timezone.now()
+            self.outcome == outcomes.ADMITTED
+            and self.report_by is not None
+            and self.report_by < timezone.now()
         )
-        return UNREPORTED if is_overdue else self.outcome
+        return outcomes.UNREPORTED if is_overdue else self.outcome
 
 
 class SessionState(models.Model):

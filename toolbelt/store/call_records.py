@@ -20,9 +20,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from toolbelt import models
-from toolbelt.models import call_records
+from toolbelt.core import outcomes
 
-ADMITTED, UNREPORTED = call_records.ADMITTED, call_records.UNREPORTED
+ADMITTED, UNREPORTED = outcomes.ADMITTED, outcomes.UNREPORTED
 # Outcomes that are not errors, and the filter value that selects all other outcomes.
 NO_ERROR, ERROR = ("ok", "cancelled", "approval-pending", ADMITTED), "error"
 

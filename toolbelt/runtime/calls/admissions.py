@@ -25,7 +25,7 @@ from django.conf import settings
 
 from toolbelt import conf
 from toolbelt.adapters.connection import protocol
-from toolbelt.core import admitting, catalog, declared_versions, errors, meta_tools, schema
+from toolbelt.core import admitting, catalog, declared_versions, errors, meta_tools, outcomes, schema
 from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import secrets, surfaces
 from toolbelt.runtime.calls import approval_waits, asking, gates, incoming, last_checks
@@ -319,12 +319,7 @@ def _admit(
             approval=admission.approval,
             call_id=key,
         )
-        try:
-            last_checks.check_again(admitted)
-        except last_checks.DeniedError as denied:
-            admission = denied.refusal
-        except (last_checks.UnauthorizedError, last_checks.UncheckedError) as error:
-            raise (error.__cause__ or error) from None
+        admission = _denied(admitted) or admission
     if isinstance(admission, admitting.Refusal):
         recording.end(admission.code, error=recording.reason_text or admission.without_values())
         return admission
@@ -339,6 +334,17 @@ def _admit(
         options=admission.options,
         report_by=recording.report_by,
     )
+
+
+def _denied(admitted: gates.Admitted) -> admitting.Refusal | None:
+    """Count the call and spend its approval; return why it may no longer run, or None."""
+    try:
+        last_checks.check_again(admitted)
+    except last_checks.DeniedError as denied:
+        return denied.refusal
+    except (last_checks.UnauthorizedError, last_checks.UncheckedError) as error:
+        raise (error.__cause__ or error) from None
+    return None
 
 
 def judge(
@@ -363,7 +369,7 @@ def judge(
     # No one is asked about a call that cannot run there.
     gate.may_ask = gate.may_ask and is_own
     admission = gate.admit(resolved, snapshot, is_quick=is_quick, input_schema=takes)
-    is_granted = isinstance(admission, admitting.Admission) or admission.code == admitting.PENDING
+    is_granted = isinstance(admission, admitting.Admission) or admission.code == outcomes.PENDING
     return admitting.run_by_toolbelt(key) if is_granted and not is_own else admission
 
 

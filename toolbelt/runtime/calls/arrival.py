@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from toolbelt.core import admitting, declared_versions, dispatch, meta_tools, schema
+from toolbelt.core import admitting, declared_versions, dispatch, meta_tools, outcomes, schema
 from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import plugins
 from toolbelt.runtime.calls import answering, elicitation, gates, own_tools
@@ -121,7 +121,7 @@ def _admit_tool(
     # No one is asked about a call that cannot run here.
     gate.may_ask = is_served
     admitted = gate.admit(resolved, snapshot, is_quick=is_quick)
-    if isinstance(admitted, admitting.Refusal) and (is_served or admitted.code != admitting.PENDING):
+    if isinstance(admitted, admitting.Refusal) and (is_served or admitted.code != outcomes.PENDING):
         return answering.refuse(recording, admitted)
     tool = snapshot.catalog.tools[recording.tool]
     if not is_served or isinstance(admitted, admitting.Refusal):

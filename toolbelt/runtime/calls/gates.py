@@ -23,6 +23,7 @@ from toolbelt.core import (
     dispatch,
     gate_rules,
     names_of_servers,
+    outcomes,
     schema,
     sessions,
 )
@@ -37,9 +38,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 # The refusals that say no more than that the tool cannot be called.
 _DENIED = frozenset({"unknown-tool", "tool-denied"})
-
-# The refusals of arguments, which say nothing about the tool's state.
-_OF_ARGUMENTS = frozenset({"invalid-arguments", "denied-by-rule", "quota-reached", *admitting.ASKED})
 _NO_LABELS: frozenset[str] = frozenset()
 
 Resolved = tuple[resolution.Snapshot, budgets.Resolution, Hashable]
@@ -178,12 +176,12 @@ class CallGate:
             return admitting.withdrawn(tool)
         arguments = self.recording.arguments if self._called is None else self._called
         admission = self._check(resolved, snapshot, arguments, is_quick=is_quick)
-        if isinstance(admission, admitting.Refusal) and admission.code == admitting.PENDING:
+        if isinstance(admission, admitting.Refusal) and admission.code == outcomes.PENDING:
             if is_quick:
                 # People's decisions are in the database.
                 raise schema.TooComplexError
             admission = self._ask(resolved, snapshot, arguments, admission)
-        is_refused = isinstance(admission, admitting.Refusal) and admission.code not in _OF_ARGUMENTS
+        is_refused = isinstance(admission, admitting.Refusal) and admission.code not in outcomes.OF_ARGUMENTS
         self.recording.note_decision(resolved, is_refused=is_refused, version=self.call.version)
         self.recording.note_judgement(admission.judgement)
         if isinstance(admission, admitting.Admission):
@@ -301,7 +299,7 @@ class CallGate:
         elif approval.edited:
             if self.may_ask:
                 asking.withdraw(approval)
-            if admission.code in ("invalid-arguments", admitting.PENDING):
+            if admission.code in ("invalid-arguments", outcomes.PENDING):
                 return admitting.expired(approval, refusal.judgement)
         return admission
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolbelt.core import admitting, meta_tools
+from toolbelt.core import admitting, meta_tools, outcomes
 from toolbelt.core.rules import budgets, resolution
 from toolbelt.runtime import plugins
 from toolbelt.runtime.calls import admissions, answering, arrival, gates, incoming
@@ -88,7 +88,7 @@ def _of_tool(gate: gates.CallGate, resolved: budgets.Resolution, snapshot: resol
 
 def _judged(admission: admitting.Admission | admitting.Refusal) -> Preflight:
     if isinstance(admission, admitting.Refusal):
-        return _of(admission, "wait" if admission.code == admitting.PENDING else "refuse")
+        return _of(admission, "wait" if admission.code == outcomes.PENDING else "refuse")
     approval = admission.approval
     return Preflight(would="run", notice=answering.notice(approval) if approval is not None else "")
 
