@@ -123,45 +123,47 @@ class Recording:
         if outcome != call_records.ADMITTED:
             call_metrics.count(self.key.agent, self.tool, outcome, seconds, is_known=bool(self.plugin))
         try:
-            text = _ordered(self.arguments)
-            # In Python, arguments may have keys that cannot be ordered.
-            arguments_bytes = len(text) or size(self.arguments)
-            record = {
-                "at": self.at,
-                "agent": self.key.agent,
-                "session": self.key.session or "",
-                "request_id": self.key.request_id or "",
-                "tool": self.tool,
-                "plugin": self.plugin,
-                "outcome": outcome,
-                "reason": self.reason,
-                "revision": self.revision,
-                "state": self.state,
-                "subagent": self.key.subagent or "",
-                "person": self.person,
-                "dispatched": self.is_dispatched,
-                "definition": self.definition,
-                "rule": self.rule,
-                "would": self.would,
-                "arguments_digest": digest(self.arguments, text),
-                "detail": self.detail,
-                "chosen_fields": chosen(self.recorded_fields, self.arguments)
-                if self.recorded_fields
-                else None,
-                "error": error and secrets.mask(error),
-                "duration_ms": round(seconds * 1000),
-                "arguments_bytes": arguments_bytes,
-                "result_bytes": result_bytes,
-                "arguments": masked(self.arguments) if arguments_bytes and conf.RECORD_ARGUMENTS else None,
-                "call_id": self.call_id,
-                "report_by": self.report_by,
-            }
+            record = self._record(outcome, error, result_bytes, seconds)
             if not record_writer.enqueue(record):
                 call_records.record_all([record])
             if outcome == "ok":
                 learning.note_success(self.key.agent, self.key.session, self.tool)
         except Exception:
             _log.exception("call not recorded", agent=self.key.agent, tool=self.tool, outcome=outcome)
+
+    def _record(self, outcome: str, error: str, result_bytes: int, seconds: float) -> dict[str, Any]:
+        """Return the fields of the record, without secrets."""
+        text = _ordered(self.arguments)
+        # In Python, arguments may have keys that cannot be ordered.
+        arguments_bytes = len(text) or size(self.arguments)
+        return {
+            "at": self.at,
+            "agent": self.key.agent,
+            "session": self.key.session or "",
+            "request_id": self.key.request_id or "",
+            "tool": self.tool,
+            "plugin": self.plugin,
+            "outcome": outcome,
+            "reason": self.reason,
+            "revision": self.revision,
+            "state": self.state,
+            "subagent": self.key.subagent or "",
+            "person": self.person,
+            "dispatched": self.is_dispatched,
+            "definition": self.definition,
+            "rule": self.rule,
+            "would": self.would,
+            "arguments_digest": digest(self.arguments, text),
+            "detail": self.detail,
+            "chosen_fields": chosen(self.recorded_fields, self.arguments) if self.recorded_fields else None,
+            "error": error and secrets.mask(error),
+            "duration_ms": round(seconds * 1000),
+            "arguments_bytes": arguments_bytes,
+            "result_bytes": result_bytes,
+            "arguments": masked(self.arguments) if arguments_bytes and conf.RECORD_ARGUMENTS else None,
+            "call_id": self.call_id,
+            "report_by": self.report_by,
+        }
 
 
 def prune(age: dt.timedelta) -> int:

@@ -78,17 +78,9 @@ def of(
         return {**document, "messages": []}
     now = conversations.content_of(shown, hashes, without=appended.dispatching(line))
     left_out: Mapping[str, str] = {}
-    if view.now != now.digest:
-        known = view.all_tools()
-        new = [
-            tool
-            for tool in (*shown.tools, *shown.meta_tools)
-            if tool.name in now.tools
-            and (tool.name not in known or known[tool.name].digest != now.tools[tool.name])
-        ]
-        if left_out := appended.unsupported(line, new):
-            tools = {name: digest for name, digest in now.tools.items() if name not in left_out}
-            now = dataclasses.replace(now, tools=tools)
+    if view.now != now.digest and (left_out := appended.unsupported(line, _new_tools(shown, view, now))):
+        tools = {name: digest for name, digest in now.tools.items() if name not in left_out}
+        now = dataclasses.replace(now, tools=tools)
     changes, after = conversations.compare(view, now, line.means)
     messages = appended.messages(line, changes, after, shown)
     text = conversation.token or ""
@@ -107,6 +99,19 @@ def of(
         if len(text) > conversation_tokens.MAX_LENGTH:
             return _begun(line, shown, hashes, _why("too-large"))
     return _document(line, token, text, shown, changes, messages, left_out)
+
+
+def _new_tools(
+    shown: surface.Surface, view: conversations.View, now: conversations.Content
+) -> list[definitions.Definition]:
+    """Return the tools that a conversation has not seen, or not in this version."""
+    known = view.all_tools()
+    return [
+        tool
+        for tool in (*shown.tools, *shown.meta_tools)
+        if tool.name in now.tools
+        and (tool.name not in known or known[tool.name].digest != now.tools[tool.name])
+    ]
 
 
 def point(
