@@ -74,25 +74,13 @@ def put(
         now = belts.withheld(whole)
         before = expirations.find(str(name)) if kind == "agent" and now is not None else None
         entry = belts.restored(kind, entry, whole)
-        written = name if kind == "category" else dict(entry)
-        problems = belts.check_entry(_kind(kind), written, index or name_index(), stored=whole)
-        if problems:
-            raise errors.Invalid(problems)
-        if write.undoes is None and not write.is_observation:
-            _refuse_block_end(kind, now, entry)
-        if kind == "loadout" and not write.confirm and write.undoes is None:
-            unresolved.require_confirmation(now, entry)
+        _check_entry(write, kind, entry, whole, index or name_index())
         catalog_before = None if write.is_observation else budget_checks.catalog_before(kind)
         stored = entries.write(kind, dict(entry))
         old_values, new_values = differences(now, stored)
         if now is not None and not old_values and not new_values:
             return writing.Change(entry=None, before=old_values, after=new_values, result=stored)
-        if not write.is_observation:
-            owned = owned_by_code(kind, now, new_values) or _observed(kind, now or stored, stored, new_values)
-            if owned:
-                raise errors.Invalid(owned)
-        if kind == "plugin":
-            connection_policy.check_change(write.actor, str(name), now, stored)
+        _check_owners(write, kind, str(name), now, stored, new_values)
         if budgets.concerns_all_agents(kind, new_values):
             _refuse_conflicts(kind, str(name))
             budget_checks.refuse_exceeded(catalog_before)
@@ -115,6 +103,32 @@ def put(
         for tool in restored:
             put(write, "tool", tool)
     return writing.Change(entry=number, before=old_values, after=new_values, effect=effect, result=stored)
+
+
+def _check_entry(
+    write: writing.Write, kind: str, entry: Entry, whole: Entry | None, index: belts.NameIndex
+) -> None:
+    """Refuse what may not be written. ``whole`` is what is stored now, with its secrets."""
+    now = belts.withheld(whole)
+    written = entry.get(name_field(kind)) if kind == "category" else dict(entry)
+    if problems := belts.check_entry(_kind(kind), written, index, stored=whole):
+        raise errors.Invalid(problems)
+    if write.undoes is None and not write.is_observation:
+        _refuse_block_end(kind, now, entry)
+    if kind == "loadout" and not write.confirm and write.undoes is None:
+        unresolved.require_confirmation(now, entry)
+
+
+def _check_owners(
+    write: writing.Write, kind: str, name: str, now: Entry | None, stored: Entry, new_values: Entry
+) -> None:
+    """Refuse to change what belongs to the code or is observed, and connections that this writer may not change."""
+    if not write.is_observation:
+        owned = owned_by_code(kind, now, new_values) or _observed(kind, now or stored, stored, new_values)
+        if owned:
+            raise errors.Invalid(owned)
+    if kind == "plugin":
+        connection_policy.check_change(write.actor, name, now, stored)
 
 
 def create(write: writing.Write, kind: str, entry: Entry) -> writing.Change:

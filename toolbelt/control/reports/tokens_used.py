@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import collections
 import datetime as dt
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from toolbelt.control.access import access_index
-from toolbelt.core import errors
+from toolbelt.core import catalog, errors
 from toolbelt.store import call_figures, clock, context_use
 
 # The longest period: sums of tokens are kept for as long.
 MAX_DAYS = context_use.MAX_AGE.days
+
+# The number of calls, by agent and tool.
+Counts = Mapping[tuple[str, str], int]
+_NOTHING = context_use.Total(answers=0, sent=0, allowed=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,42 +89,52 @@ def report(*, days: int, agent: str = "") -> Report:
         raise errors.NotFound("agent", agent, [access.agent.key for access in index.agents])
     counts = call_figures.by_agent_and_tool(since=since)
     sent = context_use.by_agent(since=since.date())
-    nothing = context_use.Total(answers=0, sent=0, allowed=0)
+    agents = _of_agents(accesses, counts, sent)
+    tools = _of_tools(accesses, counts, index.catalog)
+    return Report(
+        since=since,
+        agents=tuple(sorted(agents, key=lambda used: (-used.sent, -used.tokens, used.agent))),
+        tools=tuple(sorted(tools, key=lambda used: (-used.total, used.tool))),
+    )
+
+
+def _of_agents(
+    accesses: Iterable[access_index.AgentAccess], counts: Counts, sent: Mapping[str, context_use.Total]
+) -> list[OfAgent]:
     calls_of: collections.Counter[str] = collections.Counter()
     for (name, _), count in counts.items():
         calls_of[name] += count
-    users: dict[str, list[str]] = {}
-    for access in accesses:
-        for key in access.active:
-            users.setdefault(key, []).append(access.agent.key)
-    agents = [
+    return [
         OfAgent(
             agent=name,
             tools=access.inventory.spent.tools,
             tokens=access.inventory.spent.tokens,
             unused=sum((name, key) not in counts for key in access.active),
             calls=calls_of[name],
-            answers=(total := sent.get(name, nothing)).answers,
+            answers=(total := sent.get(name, _NOTHING)).answers,
             sent=total.sent,
             allowed=total.allowed,
         )
         for access in accesses
         for name in (access.agent.key,)
     ]
-    stored = index.catalog.tools
-    tools = [
+
+
+def _of_tools(
+    accesses: Iterable[access_index.AgentAccess], counts: Counts, stored: catalog.Catalog
+) -> list[OfTool]:
+    users: dict[str, list[str]] = {}
+    for access in accesses:
+        for key in access.active:
+            users.setdefault(key, []).append(access.agent.key)
+    return [
         OfTool(
             tool=key,
-            plugin=stored[key].plugin,
-            tokens=stored[key].tokens,
+            plugin=stored.tools[key].plugin,
+            tokens=stored.tools[key].tokens,
             agents=tuple(names),
             unused_by=tuple(name for name in names if (name, key) not in counts),
             calls=sum(counts.get((name, key), 0) for name in names),
         )
         for key, names in users.items()
     ]
-    return Report(
-        since=since,
-        agents=tuple(sorted(agents, key=lambda used: (-used.sent, -used.tokens, used.agent))),
-        tools=tuple(sorted(tools, key=lambda used: (-used.total, used.tool))),
-    )

@@ -129,45 +129,54 @@ def convert(server: formats.ClientServer, assigned: dict[str, str], directory: s
         server = remote
         converted.notes.append("mcp-remote is not needed: Toolbelt connects to the address itself.")
     replacer = _SecretReplacer(server, converted, assigned, directory)
-    if server.url:
-        converted.connection = {"url": replacer.url(server.url)}
-        if server.headers:
-            converted.connection["headers"] = {
-                name: replacer.header(name, value) for name, value in server.headers.items()
-            }
-    else:
-        env = dict(server.env)
-        args = [replacer.word(arg) for arg in _args(server.args, env)]
-        converted.connection = {
-            "command": replacer.word(server.command),
-            "args": args,
-            "cwd": replacer.directory(server.cwd),
-        }
-        converted.connection["env"] = {name: replacer.variable(name, value) for name, value in env.items()}
-    if server.timeout and -math.inf < server.timeout < math.inf:
-        converted.connection["timeout"] = min(max(1, int(server.timeout)), connections.MAX_TIMEOUT)
-    converted.connection = {key: value for key, value in converted.connection.items() if value}
-    placeholder = next(filter(None, map(_PLACEHOLDER.search, _texts(converted.connection))), None)
-    if placeholder and placeholder[0] in _OWN_DIRECTORY:
-        converted.problem = (
-            f"It uses {placeholder[0]}, the directory of its file: import the file where it is, on the server and"
-            " unpacked, or write the directory instead."
-        )
-    elif placeholder:
-        converted.problem = f"It uses {placeholder[0]}, which only its client knows: write the value instead."
-    for where, message in connections.problems(converted.connection):
-        converted.problem = converted.problem or f"{'.'.join(where)}: {message}".removeprefix(": ")
-    if not converted.problem and _may_hold_secret(_words(converted.connection)):
-        converted.problem = (
-            "Its command line may contain a secret, which every user of the machine could read: let the server read it"
-            " from its environment, and write it in 'env'. If it does not, write ${NAME} instead, and set it."
-        )
+    converted.connection = _connection(server, replacer)
+    converted.problem = converted.problem or _problem(converted.connection)
     if converted.problem:
         # It may name what is left of a secret.
         converted.connection, converted.withheld = {}, {}
     else:
         converted.notes += _notes(converted.connection)
     return converted
+
+
+def _connection(server: formats.ClientServer, replacer: _SecretReplacer) -> dict[str, Any]:
+    """Return the fields of the connection that are not empty."""
+    connection: dict[str, Any] = {}
+    if server.url:
+        connection["url"] = replacer.url(server.url)
+        connection["headers"] = {name: replacer.header(name, value) for name, value in server.headers.items()}
+    else:
+        env = dict(server.env)
+        args = [replacer.word(arg) for arg in _args(server.args, env)]
+        connection |= {
+            "command": replacer.word(server.command),
+            "args": args,
+            "cwd": replacer.directory(server.cwd),
+        }
+        connection["env"] = {name: replacer.variable(name, value) for name, value in env.items()}
+    if server.timeout and -math.inf < server.timeout < math.inf:
+        connection["timeout"] = min(max(1, int(server.timeout)), connections.MAX_TIMEOUT)
+    return {key: value for key, value in connection.items() if value}
+
+
+def _problem(connection: Mapping[str, Any]) -> str:
+    """Return why the connection cannot be stored; empty if it can."""
+    placeholder = next(filter(None, map(_PLACEHOLDER.search, _texts(connection))), None)
+    if placeholder and placeholder[0] in _OWN_DIRECTORY:
+        return (
+            f"It uses {placeholder[0]}, the directory of its file: import the file where it is, on the server and"
+            " unpacked, or write the directory instead."
+        )
+    if placeholder:
+        return f"It uses {placeholder[0]}, which only its client knows: write the value instead."
+    for where, message in connections.problems(connection):
+        return f"{'.'.join(where)}: {message}".removeprefix(": ")
+    if _may_hold_secret(_words(connection)):
+        return (
+            "Its command line may contain a secret, which every user of the machine could read: let the server read it"
+            " from its environment, and write it in 'env'. If it does not, write ${NAME} instead, and set it."
+        )
+    return ""
 
 
 class _SecretReplacer:
