@@ -17,7 +17,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import toolbelt
@@ -198,14 +198,7 @@ def init(arguments: Sequence[str]) -> None:
         help="the operator's password (default: OPERATOR_PASSWORD, or a random password, which is printed)",
     )
     options = parser.parse_args(arguments)
-    from toolbelt.core import addresses
-
-    for host in options.host or ():
-        if not addresses.is_host_name(host):
-            sys.exit(
-                f"toolbelt: {host!r} is not a host name. Write it as in toolbelt.example.com: without https://, port"
-                " and path."
-            )
+    _check_hosts(options.host or ())
     _forget_settings()
     file = _home() / ".env"
     if file.exists():
@@ -240,6 +233,17 @@ def init(arguments: Sequence[str]) -> None:
     print(f"  Login      {options.operator}" + ("" if options.password else f", password {password}"))  # noqa: T201
     print(f"  Serve      {_shown_command()} serve")  # noqa: T201
     print(f"  Guide      {locations.document('first-hour.md')}\n")  # noqa: T201
+
+
+def _check_hosts(hosts: Iterable[str]) -> None:
+    from toolbelt.core import addresses
+
+    for host in hosts:
+        if not addresses.is_host_name(host):
+            sys.exit(
+                f"toolbelt: {host!r} is not a host name. Write it as in toolbelt.example.com: without https://, port"
+                " and path."
+            )
 
 
 def _shown_command() -> str:

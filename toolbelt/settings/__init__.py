@@ -188,52 +188,60 @@ def database() -> dict[str, Any]:
                 " the user and the password that have a meaning in addresses: / is %2F, # is %23, ? is %3F and @ is"
                 " %40."
             ) from None
-    options: dict[str, Any] = settings.setdefault("OPTIONS", {})
-    engine = settings.get("ENGINE")  # none, if the scheme is unknown or missing
-    if engine == "django.db.backends.sqlite3":
-        if settings["NAME"] != ":memory:":
-            settings["NAME"] = str(BASE_DIR / settings["NAME"])
-        options.update(
-            # A transaction takes the write lock when it begins, so that it cannot fail after its first read.
-            transaction_mode="IMMEDIATE",
-            # Writers that wait longer than this get the error that the database is busy.
-            timeout=4,
-            # Recursive triggers, so that rows deleted by INSERT OR REPLACE fire the triggers for deletions.
-            init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON; "
-            "PRAGMA recursive_triggers=ON;",
-        )
-        # A file, because tests use it from other processes too. One per process, because test runs may overlap.
-        settings["TEST"] = {"NAME": f"{tempfile.gettempdir()}/toolbelt-test-{os.getpid()}.sqlite3"}
-    elif engine == "django.db.backends.postgresql":
-        if not settings["NAME"] and "service" not in options:
+    match settings.get("ENGINE"):
+        case "django.db.backends.sqlite3":
+            _complete_sqlite(settings)
+        case "django.db.backends.postgresql":
+            _complete_postgresql(settings)
+        case _:  # none, if the scheme is unknown or missing
             raise ImproperlyConfigured(
-                "Set DATABASE_URL to an address with the name of a database, such as"
-                " postgres://user:password@host:5432/name."
+                "Set DATABASE_URL to an address that begins with sqlite:// or postgres://."
             )
-        # Imported here: an installation on SQLite needs no driver of PostgreSQL.
-        from toolbelt.settings import pooling
-
-        settings["ENGINE"] = "toolbelt.store.postgresql"
-        # An unavailable server is noticed within 4 seconds, which leaves one second for the error page. What comes
-        # before (the probe of requests for surfaces, and the wait for an agent's share of the pool) counts, too.
-        options.setdefault("connect_timeout", 3)
-        options.setdefault("tcp_user_timeout", 4000)
-        # A connection that was closed while it was idle is replaced before its next use.
-        settings["CONN_HEALTH_CHECKS"] = True
-        if ENVIRONMENT != "test" and (size := number("TOOLBELT_DATABASE_POOL", default=10)):
-            options["pool"] = {
-                "min_size": 1,
-                "max_size": size,
-                "timeout": 2,
-                # Then the next request tries again, because the pool's own pauses grow to minutes.
-                "reconnect_timeout": 3,
-                "connection_class": pooling.Connection,
-            }
-    else:
-        raise ImproperlyConfigured(
-            "Set DATABASE_URL to an address that begins with sqlite:// or postgres://."
-        )
     return settings
+
+
+def _complete_sqlite(settings: dict[str, Any]) -> None:
+    if settings["NAME"] != ":memory:":
+        settings["NAME"] = str(BASE_DIR / settings["NAME"])
+    settings.setdefault("OPTIONS", {}).update(
+        # A transaction takes the write lock when it begins, so that it cannot fail after its first read.
+        transaction_mode="IMMEDIATE",
+        # Writers that wait longer than this get the error that the database is busy.
+        timeout=4,
+        # Recursive triggers, so that rows deleted by INSERT OR REPLACE fire the triggers for deletions.
+        init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON; "
+        "PRAGMA recursive_triggers=ON;",
+    )
+    # A file, because tests use it from other processes too. One per process, because test runs may overlap.
+    settings["TEST"] = {"NAME": f"{tempfile.gettempdir()}/toolbelt-test-{os.getpid()}.sqlite3"}
+
+
+def _complete_postgresql(settings: dict[str, Any]) -> None:
+    options: dict[str, Any] = settings.setdefault("OPTIONS", {})
+    if not settings["NAME"] and "service" not in options:
+        raise ImproperlyConfigured(
+            "Set DATABASE_URL to an address with the name of a database, such as"
+            " postgres://user:password@host:5432/name."
+        )
+    # Imported here: an installation on SQLite needs no driver of PostgreSQL.
+    from toolbelt.settings import pooling
+
+    settings["ENGINE"] = "toolbelt.store.postgresql"
+    # An unavailable server is noticed within 4 seconds, which leaves one second for the error page. What comes before
+    # (the probe of requests for surfaces, and the wait for an agent's share of the pool) counts, too.
+    options.setdefault("connect_timeout", 3)
+    options.setdefault("tcp_user_timeout", 4000)
+    # A connection that was closed while it was idle is replaced before its next use.
+    settings["CONN_HEALTH_CHECKS"] = True
+    if ENVIRONMENT != "test" and (size := number("TOOLBELT_DATABASE_POOL", default=10)):
+        options["pool"] = {
+            "min_size": 1,
+            "max_size": size,
+            "timeout": 2,
+            # Then the next request tries again, because the pool's own pauses grow to minutes.
+            "reconnect_timeout": 3,
+            "connection_class": pooling.Connection,
+        }
 
 
 DATABASES = {"default": database()}

@@ -6,6 +6,7 @@ import argparse
 import os
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -88,20 +89,28 @@ class Command(terminal.Command):
         if chosen.why:
             self.stderr.write(chosen.why)
         loading = chosen.in_address
-        if options["write"] is None:
-            text = mcp_clients.text(client, origin, options["agent"], name=name, loading=loading)
-            self.stdout.write(text, ending="")
-            if client.note:
-                self.stderr.write(client.note)
+        for_file = options["write"] is not None
+        text = mcp_clients.text(
+            client, origin, options["agent"], name=name, for_file=for_file, loading=loading
+        )
+        if for_file:
+            self._write(client, text, options)
             return
+        self.stdout.write(text, ending="")
+        if client.note:
+            self.stderr.write(client.note)
+
+    def _write(self, client: mcp_clients.Client, text: str, options: Mapping[str, Any]) -> None:
+        """Add the configuration to the client's file, and say what is left to do."""
         file = Path(options["write"] or client.file).expanduser()
-        text = mcp_clients.text(client, origin, options["agent"], name=name, for_file=True, loading=loading)
         # The placeholder will be replaced by the token.
         holds_token = mcp_clients.PLACEHOLDER in text
         text = text.replace(
             mcp_clients.PLACEHOLDER, os.environ.get("TOOLBELT_TOKEN") or mcp_clients.PLACEHOLDER
         )
-        was_readable = _write(file, text, name=name, replace=options["replace"], is_private=holds_token)
+        was_readable = _write(
+            file, text, name=options["name"], replace=options["replace"], is_private=holds_token
+        )
         self.stdout.write(f"{client.label} is configured in {file}.")
         if was_readable:
             self.stdout.write("Other users could read the file: now only you can, because it is for a token.")

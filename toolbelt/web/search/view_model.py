@@ -121,33 +121,7 @@ class Page(pieces.Page):
         consumers = _agents(queries.agents_briefly(), agent_name) if agent_name.strip() else []
         matches = _Matches(target=target, plugins=plugins, toolkits=toolkits, tools=tools, agents=consumers)
         actions = _actions(sentence, matches, user) if sentence else ()
-        found_agents = (_thing("agent_access", agent.key, agent.title, agent.role) for agent in consumers)
-        found_kits = (
-            _thing("toolkit", kit.key, kit.title, words.tools(len(kit.members)), _block_word(kit.blocked))
-            for kit in toolkits
-        )
-        found_tools = (
-            _thing(
-                "tool",
-                tool.key,
-                texts.visible(tool.title),
-                texts.visible(words.cut(tool.description, 90)),
-                words.state_of(closed) if (closed := view.closed.get(tool.key)) else "",
-            )
-            for tool in tools
-        )
-        found_plugins = (
-            _thing("plugin", plugin.name, texts.visible(plugin.title), state=_block_word(plugin.blocked))
-            for plugin in plugins
-        )
-        things = [
-            ("Agents", found_agents, len(consumers)),
-            ("Toolkits", found_kits, len(toolkits)),
-            ("Tools", found_tools, len(tools)),
-            ("Servers & plugins", found_plugins, len(plugins)),
-        ]
-        if plugins and _is_exact(target, plugins[0]):
-            things.insert(0, things.pop())
+        things = _things(matches, view)
         groups = (
             ("Actions", actions, 0),
             *things,
@@ -175,6 +149,38 @@ class _Matches:
     toolkits: Sequence[catalog.Toolkit]
     tools: Sequence[catalog.Tool]
     agents: Sequence[agents.Agent]
+
+
+def _things(matches: _Matches, view: access_index.CatalogView) -> Sequence[tuple[str, Iterator[Result], int]]:
+    """Return the entries of each kind, with the title of the kind and their number; servers first if one is named."""
+    agents_ = (_thing("agent_access", agent.key, agent.title, agent.role) for agent in matches.agents)
+    toolkits = (
+        _thing("toolkit", kit.key, kit.title, words.tools(len(kit.members)), _block_word(kit.blocked))
+        for kit in matches.toolkits
+    )
+    tools = (
+        _thing(
+            "tool",
+            tool.key,
+            texts.visible(tool.title),
+            texts.visible(words.cut(tool.description, 90)),
+            words.state_of(closed) if (closed := view.closed.get(tool.key)) else "",
+        )
+        for tool in matches.tools
+    )
+    plugins = (
+        _thing("plugin", plugin.name, texts.visible(plugin.title), state=_block_word(plugin.blocked))
+        for plugin in matches.plugins
+    )
+    things = [
+        ("Agents", agents_, len(matches.agents)),
+        ("Toolkits", toolkits, len(matches.toolkits)),
+        ("Tools", tools, len(matches.tools)),
+        ("Servers & plugins", plugins, len(matches.plugins)),
+    ]
+    if matches.plugins and _is_exact(matches.target, matches.plugins[0]):
+        things.insert(0, things.pop())
+    return things
 
 
 def _actions(sentence: sentences.Sentence, matches: _Matches, user: rights.User) -> Iterator[Result]:
