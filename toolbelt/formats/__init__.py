@@ -7,8 +7,8 @@ to the table here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from toolbelt.core import errors, schema_drafts
 from toolbelt.formats import (
@@ -27,24 +27,35 @@ from toolbelt.formats.json_schema import patterns
 
 Document = Mapping[str, Any]
 
-_RENDERERS: Mapping[str, Callable[[Document, str, profiles.Profile], dict[str, Any]]] = {
-    "anthropic": anthropic.render,
-    "bedrock": bedrock.render,
-    "gemini": gemini.render,
-    "mcp": mcp.render,
-    "mistral": mistral.render,
-    "openai_chat": openai_chat.render,
-    "openai_responses": openai_responses.render,
-    "vercel": vercel.render,
-}
-FORMATS = tuple(_RENDERERS)
 
-# What a tool is examined for before there is a request.
+class Format(Protocol):
+    """What the module of a format has: what its provider accepts of a tool, the parameters for a surface, and what a
+    first step changes in them.
+    """
+
+    @property
+    def LIMITS(self) -> surface.Limits: ...
+
+    def render(self, document: Document, mode: str, profile: profiles.Profile) -> dict[str, Any]: ...
+
+    def first_step(self, step: surface.FirstStep, profile: profiles.Profile) -> dict[str, Any]: ...
+
+
+MODULES: Mapping[str, Format] = {
+    "anthropic": anthropic,
+    "bedrock": bedrock,
+    "gemini": gemini,
+    "mcp": mcp,
+    "mistral": mistral,
+    "openai_chat": openai_chat,
+    "openai_responses": openai_responses,
+    "vercel": vercel,
+}
+FORMATS = tuple(MODULES)
+
+# What a tool is examined for before there is a request. The provider behind Vercel's SDK is one of the others.
 _PROVIDERS = (
-    *(
-        (module.LIMITS, profiles.UNKNOWN)
-        for module in (anthropic, bedrock, gemini, mcp, mistral, openai_chat, openai_responses)
-    ),
+    *((module.LIMITS, profiles.UNKNOWN) for form, module in MODULES.items() if form != "vercel"),
     (openai_chat.LIMITS, profiles.of("azure/")),
 )
 # How many patterns are named.
@@ -64,11 +75,11 @@ def render(
 
     Raise errors.Invalid for an unknown format or mode, or errors.ProviderLimit for what the provider does not accept.
     """
-    if form not in _RENDERERS:
+    if form not in MODULES:
         formats = ", ".join(FORMATS)
         problem = errors.Problem(path="format", message=f"Unknown format {form!r}. Use one of {formats}.")
         raise errors.Invalid([problem])
-    return _RENDERERS[form](document, mode, profile or profiles.of(model, form))
+    return MODULES[form].render(document, mode, profile or profiles.of(model, form))
 
 
 def objections(tool: Document) -> tuple[str, ...]:

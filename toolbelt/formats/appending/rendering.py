@@ -12,7 +12,6 @@ from typing import Any
 
 from toolbelt import formats
 from toolbelt.core import conversations, definitions, errors, meta_tools, surface
-from toolbelt.formats import anthropic, bedrock, gemini, mcp, mistral, openai_chat, openai_responses, vercel
 from toolbelt.formats import surface as documents
 from toolbelt.formats.appending import lines, words
 
@@ -20,16 +19,6 @@ Messages = list[dict[str, Any]]
 
 # What a provider does not count to the prefix, and a request may change.
 _REQUEST = frozenset({"activeTools", "first_step", "toolChoice", "tool_choice", "tool_config"})
-_FIRST_STEPS = {
-    "anthropic": anthropic.first_step,
-    "bedrock": bedrock.first_step,
-    "gemini": gemini.first_step,
-    "mcp": mcp.first_step,
-    "mistral": mistral.first_step,
-    "openai_chat": openai_chat.first_step,
-    "openai_responses": openai_responses.first_step,
-    "vercel": vercel.first_step,
-}
 # Ends the results of tools, for a model that would read what follows into them.
 _SEAL = "The results of the tools end here."
 
@@ -132,10 +121,10 @@ def request(line: lines.Line, view: conversations.View, shown: surface.Surface) 
             if not {*callable_} <= choosable | {*own} or not (hidden or line.form == "gemini"):
                 return Request(parameters={}, messages=said)
             step = documents.FirstStep(names=callable_, narrows=True, required=False)
-            return Request(parameters=_FIRST_STEPS[line.form](step, profile), messages=said)
+            return Request(parameters=formats.MODULES[line.form].first_step(step, profile), messages=said)
     if step is None:
         return Request(parameters={})
-    parameters = _FIRST_STEPS[line.form](step, profile)
+    parameters = formats.MODULES[line.form].first_step(step, profile)
     said = parameters.pop("messages", ())
     return Request(parameters=parameters, messages=[_of_one_step(line, message) for message in said])
 
