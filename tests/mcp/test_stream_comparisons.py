@@ -11,7 +11,7 @@ from tests.mcp.conftest import NEW, OLD, Client, run
 from tests.mcp.streaming import QUIET, flip, read_opening
 from toolbelt.core import errors
 from toolbelt.core.request_key import RequestKey
-from toolbelt.mcp import protocol, resources, streams
+from toolbelt.mcp import exchanges, protocol, resources, streams
 
 
 def test_equal_streams_share_one_read_per_change(client: Client, monkeypatch: pytest.MonkeyPatch):
@@ -176,20 +176,19 @@ def test_a_slow_comparison_of_lists_does_not_undo_a_later_one(monkeypatch: pytes
 
 def test_a_change_while_a_stream_opens_is_announced(client: Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
-    shared = client.endpoint.application.mcp._shared
-    find = shared.current_list
+    find = exchanges.Exchange.current_list
 
     async def main() -> None:
         async with client.endpoint.serving(), client.endpoint.open(client.listening()) as earlier:
             await read_opening(earlier, client.version)
 
-            async def current_list(head: Any, **about: Any) -> Any:
-                before = await find(head, **about)
+            async def current_list(exchange: Any, head: Any, **about: Any) -> Any:
+                before = await find(exchange, head, **about)
                 await flip("reading", True)
                 await earlier.message()
                 return before
 
-            monkeypatch.setattr(shared, "current_list", current_list)
+            monkeypatch.setattr(exchanges.Exchange, "current_list", current_list)
             async with client.endpoint.open(client.listening()) as late:
                 await read_opening(late, client.version)
                 assert (await late.message())["method"] == protocol.LIST_CHANGED
@@ -204,7 +203,7 @@ def test_a_change_is_announced_even_if_reading_the_lists_fails_at_first(
     monkeypatch.setattr(streams, "KEEP_ALIVE", 1000)
     monkeypatch.setattr(streams, "RETRY_SECONDS", 0.01)
     shared = client.endpoint.application.mcp._shared
-    find = shared._current_list
+    find = shared.current_list
     failures = 0
 
     async def main() -> None:
@@ -225,7 +224,7 @@ def test_a_change_is_announced_even_if_reading_the_lists_fails_at_first(
                     return last._replace(is_stale=True)
                 raise errors.Unavailable("database-unavailable", "It is away.", 1)
 
-            monkeypatch.setattr(shared, "_current_list", current_list)
+            monkeypatch.setattr(shared, "current_list", current_list)
             await flip("reading", False)
             assert (await stream.message())["method"] == protocol.LIST_CHANGED
 

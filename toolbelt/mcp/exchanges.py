@@ -110,11 +110,8 @@ class Shared:
         """Return the headers of a response."""
         return [*extra, (b"cache-control", b"no-store"), *self.server_context.headers(scheme, request_id)]
 
-    async def current_list(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
+    async def current_list(self, state: streams.StreamState) -> tool_lists.ListAnswer:
         """Return the bearer of the token and its current list. Raise ProtocolError and errors.NotFound."""
-        return await self._current_list(streams.StreamState(head.token, head.key, may_grow, head.loading))
-
-    async def _current_list(self, state: streams.StreamState) -> tool_lists.ListAnswer:
         if self._lists is not None:
             current = await self._lists.ask(
                 state.token, state.key, may_grow=state.may_grow, loading=state.loading
@@ -132,7 +129,7 @@ class Shared:
         self, head: request_head.RequestHead, tools: tool_lists.ToolList, name: str, *, may_grow: bool
     ) -> None:
         """Record that a client is sent one of its lists: the name of a field of :class:`streams.Digests`."""
-        state = streams.StreamState(head.token, head.key, may_grow, head.loading)
+        state = streams.StreamState.of(head, may_grow=may_grow)
         self.streams.record_sent(state, name, lambda: getattr(digests(tools), name))
 
     async def subscribed(self, keys: Collection[str]) -> Collection[str]:
@@ -144,7 +141,7 @@ class Shared:
 
     async def _digest(self, state: streams.StreamState) -> streams.Digests:
         try:
-            current = await self._current_list(state)
+            current = await self.current_list(state)
         except errors.NotFound:
             raise request_head.unknown_agent(errors.NotFound("agent", state.key.agent)) from None
         if current.is_stale:
@@ -223,8 +220,8 @@ class Exchange:
             await self.send_part(message if message.startswith(b":") else protocol.event(message))
 
     async def current_list(self, head: request_head.RequestHead, *, may_grow: bool) -> tool_lists.ListAnswer:
-        """Return the bearer of the token and its current list. Raise ProtocolError and errors.NotFound."""
-        current = await self.shared.current_list(head, may_grow=may_grow)
+        """Authenticate the request; return the bearer of its token and the current list, as :class:`Shared` does."""
+        current = await self.shared.current_list(streams.StreamState.of(head, may_grow=may_grow))
         self._accept_bearer(current.bearer)
         return current
 

@@ -45,7 +45,7 @@ async def open_stream(exchange: exchanges.Exchange, head: request_head.RequestHe
         raise protocol.ProtocolError(protocol.INVALID_REQUEST, f"Revision {version[:40]!r} is not supported.")
     current = await exchange.current_list(head, may_grow=True)
     known_digests = _known_digests(exchange, head, exchanges.digests(current.tools))
-    state = streams.StreamState(head.token, head.key, True, head.loading)
+    state = streams.StreamState.of(head, may_grow=True)
     stream = streams.Stream(
         state=state,
         known_digests=known_digests,
@@ -113,7 +113,7 @@ async def subscribe(
             protocol.INVALID_REQUEST, "Accept text/event-stream: the response is a stream.", status=406
         )
     current = await exchange.current_list(head, may_grow=False)
-    state = streams.StreamState(head.token, head.key, False, head.loading)
+    state = streams.StreamState.of(head, may_grow=False)
     wants_policy, others = await _followed(exchange, head, current.bearer, requested)
     stream = streams.Stream(
         state=state, known_digests=exchanges.digests(current.tools), wants_policy=wants_policy

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import structlog
 
 from toolbelt.core import agents, errors, limits, request_key
-from toolbelt.mcp import protocol
+from toolbelt.mcp import protocol, request_head
 from toolbelt.runtime import feed
 
 KEEP_ALIVE = limits.KEEP_ALIVE_SECONDS
@@ -34,12 +34,17 @@ _log = structlog.get_logger(__name__)
 
 
 class StreamState(NamedTuple):
-    """The attributes that determine a stream's list."""
+    """The attributes that determine a client's lists."""
 
     token: str
     key: request_key.RequestKey
     may_grow: bool
     loading: agents.McpLoading | None = None
+
+    @classmethod
+    def of(cls, head: request_head.RequestHead, *, may_grow: bool) -> StreamState:
+        """Return the state of the client that sent this request."""
+        return cls(head.token, head.key, may_grow, head.loading)
 
 
 class Digests(NamedTuple):

@@ -251,7 +251,8 @@ async def _result(
         # What the model was told belongs to the conversation that its call names.
         head = call.head
     try:
-        now = (await server.current_list(head, may_grow=not revision.is_modern)).tools
+        state = streams.StreamState.of(head, may_grow=not revision.is_modern)
+        now = (await server.current_list(state)).tools
     except (protocol.ProtocolError, errors.ToolbeltError):
         # The token has been revoked, for example, but the tool has run.
         now = before.tools
@@ -278,7 +279,7 @@ async def _notify_of_loading(
 ) -> None:
     """Notify the client that loading changed its list: on its own stream if it has one, or before the result."""
     server = exchange.shared
-    state = streams.StreamState(head.token, head.key, True, head.loading)
+    state = streams.StreamState.of(head, may_grow=True)
     if server.streams.has_stream(state, head.client_session):
         await server.streams.compare_lists(head.agent)
     elif head.takes_events:
