@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolbelt.formats import profiles, surface
+from toolbelt.formats import openai_chat, profiles, surface
 from toolbelt.formats.json_schema import forms
 
 
@@ -34,22 +34,7 @@ def render(
     """
     content = surface.read(document, mode)
     schemas = surface.check(content, LIMITS, profile)
-    rendered: dict[str, Any] = {}
-    if content.policy:
-        rendered["messages"] = [{"role": "system", "content": content.policy}]
-    if content.tools:
-        rendered["tools"] = [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool["name"],
-                    **surface.description(tool),
-                    "parameters": schemas[tool["name"]],
-                },
-            }
-            for tool in content.tools
-        ]
-        rendered["tool_choice"] = "auto" if content.may_call else "none"
+    rendered = openai_chat.parameters(content, schemas)
     if content.first_step:
         rendered["first_step"] = first_step(content.first_step, profile)
     return rendered

@@ -39,6 +39,14 @@ def render(
     """
     content = surface.read(document, mode)
     schemas = surface.check(content, LIMITS, profile)
+    rendered = parameters(content, schemas)
+    if content.first_step:
+        rendered["first_step"] = first_step(content.first_step, profile)
+    return rendered
+
+
+def parameters(content: surface.Surface, schemas: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the policy, the tools and the choice among them, without a first step. Mistral takes the same."""
     rendered: dict[str, Any] = {}
     if content.policy:
         rendered["messages"] = [{"role": "system", "content": content.policy}]
@@ -55,8 +63,6 @@ def render(
             for tool in content.tools
         ]
         rendered["tool_choice"] = "auto" if content.may_call else "none"
-    if content.first_step:
-        rendered["first_step"] = first_step(content.first_step, profile)
     return rendered
 
 

@@ -27,21 +27,7 @@ class Command(terminal.Command):
             help="a tool, a toolkit or a plugin; plugin:NAME, toolkit:KEY or tool:KEY if several have the name",
         )
         if self.on:
-            until = parser.add_mutually_exclusive_group()
-            until.add_argument(
-                "--for",
-                dest="ends",
-                metavar="SPAN",
-                type=durations.from_now,
-                help="how long it is blocked, such as 90m, 2h or 3d",
-            )
-            until.add_argument(
-                "--until",
-                dest="ends",
-                metavar="TIME",
-                type=durations.timestamp,
-                help="when the block ends, with a time zone, such as 2026-11-22T14:05:00Z",
-            )
+            durations.add_end(parser)
         parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
         parser.add_argument("--dry-run", action="store_true", help="only print who would be affected")
 

@@ -14,6 +14,25 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 _DURATION = re.compile(r"(\d{1,6})([mhd])")
 
 
+def add_end(parser: argparse.ArgumentParser) -> None:
+    """Add the two ways to say when a change ends, as ``ends``."""
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
+        "--for",
+        dest="ends",
+        metavar="SPAN",
+        type=from_now,
+        help="how long it applies, such as 90m, 2h or 3d",
+    )
+    ways.add_argument(
+        "--until",
+        dest="ends",
+        metavar="TIME",
+        type=timestamp,
+        help="when it ends, with a time zone, such as 2026-11-22T14:05:00Z",
+    )
+
+
 def from_now(text: str) -> dt.datetime:
     """Return the time that is this duration from now: ``90m``, ``2h``, ``3d``."""
     match = _DURATION.fullmatch(text)

@@ -51,21 +51,7 @@ class Command(terminal.Command):
         parser.add_argument(
             "on", metavar="STATE", choices=_ON, help="on, off or default, which removes the stored value"
         )
-        until = parser.add_mutually_exclusive_group()
-        until.add_argument(
-            "--for",
-            dest="ends",
-            metavar="SPAN",
-            type=durations.from_now,
-            help="how long it applies, such as 90m, 2h or 3d",
-        )
-        until.add_argument(
-            "--until",
-            dest="ends",
-            metavar="TIME",
-            type=durations.timestamp,
-            help="when it ends, with a time zone, such as 2026-11-22T14:05:00Z",
-        )
+        durations.add_end(parser)
         parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
         parser.add_argument(
             "--confirm", action="store_true", help="apply the change even if it is far-reaching"
