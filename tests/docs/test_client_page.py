@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.test import Client
 
-from tests.docs import pages
+from tests.docs import in_process, pages
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.config import belts
@@ -15,19 +14,6 @@ from toolbelt.control.people import tokens
 
 PAGE = pages.ROOT / "docs/how-to/run-tools-in-your-program.md"
 SETUP = writing.by("setup", via="command")
-
-
-class Toolbelt:
-    """A client with the interface of httpx, for the application in this process."""
-
-    def __init__(self, token: str) -> None:
-        self._client = Client(headers={"Authorization": f"Bearer {token}"})
-
-    def post(self, address: str, *, json: Any) -> Any:
-        response: Any = self._client.post(f"/api/v1/agents/ada/{address}", json, "application/json")
-        response.raise_for_status = lambda: response
-        assert response.status_code in (200, 204), response.content
-        return response
 
 
 @pytest.mark.django_db
@@ -47,7 +33,7 @@ def test_the_program_runs_its_own_tools_and_lets_toolbelt_run_the_others() -> No
     namespace: dict[str, Any] = {"TOOLS": {"clock": lambda: "noon", "note": broken, "hidden": broken}}
     [code] = pages.blocks(PAGE, "py")
     exec(compile(code, str(PAGE), "exec"), namespace)  # noqa: S102 (our own page)
-    toolbelt = Toolbelt(tokens.issue(SETUP, agent="ada").text)
+    toolbelt = in_process.Toolbelt(tokens.issue(SETUP, agent="ada").text)
 
     def run(name: str, arguments: Any) -> Any:
         return namespace["run_call"](toolbelt, {"session": "s1", "request_id": "r1"}, name, arguments)

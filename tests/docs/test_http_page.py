@@ -5,28 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.test import Client
 
-from tests.docs import pages
+from tests.docs import in_process, pages
 from toolbelt.control import writing
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 
 PAGE = pages.ROOT / "docs/how-to/ask-over-http.md"
 SETUP = writing.by("setup", via="command")
-
-
-class Toolbelt:
-    """A client with the interface of httpx, for the application in this process."""
-
-    def __init__(self, token: str) -> None:
-        self._client = Client(headers={"Authorization": f"Bearer {token}"})
-
-    def post(self, address: str, *, json: Any) -> Any:
-        response: Any = self._client.post(f"/api/v1/agents/ada/{address}", json, "application/json")
-        response.raise_for_status = lambda: response
-        assert response.status_code == 200
-        return response
 
 
 @pytest.mark.django_db
@@ -45,7 +31,7 @@ def test_the_agent_requests_surfaces_loads_a_toolkit_and_answers() -> None:
     [code] = pages.blocks(PAGE, "py")
     namespace: dict[str, Any] = {}
     exec(compile(code, str(PAGE), "exec"), namespace)  # noqa: S102 (our own page)
-    toolbelt = Toolbelt(tokens.issue(SETUP, agent="ada").text)
+    toolbelt = in_process.Toolbelt(tokens.issue(SETUP, agent="ada").text)
     requests: list[Any] = []
 
     def model(messages: list[Any], tools: list[Any], focus: Any) -> dict[str, Any]:

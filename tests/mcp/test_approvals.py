@@ -35,14 +35,7 @@ OLIVE = writing.by("olive", via="screen")
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the arguments with which the tool has run."""
-    ran_: list[Any] = []
-
-    async def search(self: Any, args: dict[str, Any]) -> Any:
-        ran_.append(args)
-        return {"results": []}
-
-    monkeypatch.setattr(sample_plugins.Kb, "search", search)
-    return ran_
+    return sample_plugins.recorded_searches(monkeypatch)
 
 
 @pytest.fixture
@@ -54,6 +47,11 @@ def token(transactional_db: None, install: Install, ran: list[Any]) -> str:
 @pytest.fixture
 def stored(transactional_db: None) -> None:
     """Store nothing: the fixture ``token`` installs what the tests need."""
+
+
+def edit() -> None:
+    found = call_approvals.find(models.Approval.objects.latest("id").key)
+    call_approvals.edit_and_approve(OLIVE, found.key, {"query": "order 13"}, found.shown)
 
 
 def approve() -> None:
@@ -106,10 +104,6 @@ def test_the_official_client_waits_and_gets_the_result_once_it_is_approved(
 def test_the_official_client_reads_what_an_operator_changed_behind_the_result(
     token: str, endpoint: Endpoint, ran: list[Any], mode: str
 ) -> None:
-    def edit() -> None:
-        found = call_approvals.find(models.Approval.objects.latest("id").key)
-        call_approvals.edit_and_approve(OLIVE, found.key, {"query": "order 13"}, found.shown)
-
     async def act() -> None:
         async with official(endpoint, token, mode) as client:
             calling = asyncio.create_task(client.call_tool("kb__search", QUERY))
@@ -138,10 +132,6 @@ def test_the_official_client_accepts_what_was_changed_in_structured_content(
 ) -> None:
     accepts, has_notice = OUTPUTS[output]
     models.Tool.objects.filter(key="kb__search").update(output_schema=accepts)
-
-    def edit() -> None:
-        found = call_approvals.find(models.Approval.objects.latest("id").key)
-        call_approvals.edit_and_approve(OLIVE, found.key, {"query": "order 13"}, found.shown)
 
     async def act() -> None:
         async with official(endpoint, token, mode) as client:

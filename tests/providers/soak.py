@@ -8,11 +8,12 @@ forked, stored and restored, calls run in parallel with changes.
 from __future__ import annotations
 
 import collections
+import contextlib
 import copy
 import dataclasses
 import json
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import anthropic
@@ -213,6 +214,26 @@ class Service:
                 ]
                 return [{"role": "user", "parts": parts}]
         return [{"role": "tool", "tool_call_id": call, "content": text} for call, _, text in given]
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[dict[str, Service]]:
+    """Run the fakes of the providers, and yield what sends requests to them, by format."""
+    with (
+        anthropic_server.Server() as anthropic_,
+        openai_server.Server() as openai_,
+        chat_server.Server() as chat_,
+        gemini_server.Server() as gemini_,
+    ):
+        services = {
+            "anthropic": claude(anthropic_),
+            "openai_responses": responses(openai_),
+            "openai_chat": chat(chat_),
+            "gemini": gemini(gemini_),
+        }
+        yield services
+        for service in services.values():
+            service.close()
 
 
 def claude(server: anthropic_server.Server) -> Service:

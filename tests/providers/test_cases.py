@@ -9,7 +9,7 @@ import pytest
 from pytest_django import DjangoDbBlocker
 
 from tests import fast_fixtures
-from tests.providers import anthropic_server, cases, chat_server, gemini_server, models, openai_server, soak
+from tests.providers import cases, chat_server, gemini_server, models, soak
 
 pytestmark = pytest.mark.slow
 
@@ -25,21 +25,8 @@ CHECKING = [model for model, line in models.CLAUDE.items() if line.checks]
 
 @pytest.fixture(scope="module")
 def services() -> Iterator[dict[str, soak.Service]]:
-    with (
-        anthropic_server.Server() as anthropic,
-        openai_server.Server() as openai,
-        chat_server.Server() as chat,
-        gemini_server.Server() as gemini,
-    ):
-        services = {
-            "anthropic": soak.claude(anthropic),
-            "openai_responses": soak.responses(openai),
-            "openai_chat": soak.chat(chat),
-            "gemini": soak.gemini(gemini),
-        }
+    with soak.serving() as services:
         yield services
-        for service in services.values():
-            service.close()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,28 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.providers import anthropic_server, chat_server, gemini_server, openai_server, soak
+from tests.providers import soak
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def services() -> Iterator[dict[str, soak.Service]]:
-    with (
-        anthropic_server.Server() as anthropic,
-        openai_server.Server() as openai,
-        chat_server.Server() as chat,
-        gemini_server.Server() as gemini,
-    ):
-        services = {
-            "anthropic": soak.claude(anthropic),
-            "openai_responses": soak.responses(openai),
-            "openai_chat": soak.chat(chat),
-            "gemini": soak.gemini(gemini),
-        }
+    with soak.serving() as services:
         yield services
-        for service in services.values():
-            service.close()
 
 
 PROFILES = [

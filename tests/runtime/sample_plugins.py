@@ -7,6 +7,8 @@ import logging
 import threading
 from typing import Any
 
+import pytest
+
 import toolbelt
 
 # Tools set STARTED and CANCELLED; tests set RELEASED to let blocked tools finish.
@@ -44,6 +46,18 @@ class Bearer(str):
 
 # The options of the last call of kb__who.
 seen_options: dict[str, Any] = {}
+
+
+def recorded_searches(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list, to which kb__search adds the arguments with which it runs."""
+    ran: list[Any] = []
+
+    async def search(self: Any, args: dict[str, Any]) -> Any:
+        ran.append(args)
+        return {"results": []}
+
+    monkeypatch.setattr(Kb, "search", search)
+    return ran
 
 
 class Kb(toolbelt.ToolPlugin):

@@ -14,7 +14,7 @@ from toolbelt.plugins.upstream import calling, connection
 from toolbelt.plugins.upstream import limits as bounds
 
 T = TypeVar("T")
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 60
 
 
 class ConnectionHarness:
@@ -35,14 +35,20 @@ class ConnectionHarness:
         )
 
     def run(self, story: Callable[[connection.Server], Awaitable[T]]) -> T:
-        async def run_and_close() -> T:
-            try:
-                async with asyncio.timeout(TIMEOUT_SECONDS):
-                    return await story(self.server)
-            finally:
-                await self.server.close()
+        return run(self.server, story)
 
-        return asyncio.run(run_and_close())
+
+def run(server: connection.Server, story: Callable[[connection.Server], Awaitable[T]]) -> T:
+    """Run a story with a server, and close its connection."""
+
+    async def run_and_close() -> T:
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                return await story(server)
+        finally:
+            await server.close()
+
+    return asyncio.run(run_and_close())
 
 
 async def call(server: connection.Server, name: str, arguments: Any, **more: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -23,16 +22,8 @@ NOT_READ = "although Toolbelt requested none, so it was not read."
 def run_connected(server: compressed_server.Server, story: Callable[[connection.Server], Awaitable[T]]) -> T:
     settings = connections.of({"url": server.url, "timeout": 20})
     assert settings is not None
-
-    async def run_and_close() -> T:
-        client = connection.Server(settings, environ={}, bounds=bounds.Limits(first_pause=60.0))
-        try:
-            async with asyncio.timeout(60):
-                return await story(client)
-        finally:
-            await client.close()
-
-    return asyncio.run(run_and_close())
+    client = connection.Server(settings, environ={}, bounds=bounds.Limits(first_pause=60.0))
+    return harness.run(client, story)
 
 
 @pytest.mark.parametrize("method", ["initialize", "tools/list"])

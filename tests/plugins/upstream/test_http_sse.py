@@ -38,17 +38,8 @@ def old() -> Iterator[sse_server.Server]:
 def run(url: str, story: Callable[[connection.Server], Awaitable[T]], **fields: Any) -> T:
     settings = connections.of({"url": url, "timeout": 20, **fields})
     assert settings is not None
-
-    async def run_and_close() -> T:
-        bounds = dataclasses.replace(limits.Limits(), first_pause=0.01, probe=0.5)
-        server = connection.Server(settings, environ={}, bounds=bounds)
-        try:
-            async with asyncio.timeout(60):
-                return await story(server)
-        finally:
-            await server.close()
-
-    return asyncio.run(run_and_close())
+    bounds = dataclasses.replace(limits.Limits(), first_pause=0.01, probe=0.5)
+    return harness.run(connection.Server(settings, environ={}, bounds=bounds), story)
 
 
 async def echo(server: connection.Server) -> Any:

@@ -25,18 +25,9 @@ T = TypeVar("T")
 def run_connected(url: str, story: Callable[[connection.Server], Awaitable[T]]) -> T:
     settings = connections.of({"url": url, "timeout": 20})
     assert settings is not None
-
-    async def run_and_close() -> T:
-        # A probe or a list whose answer is not recognized as its own would wait beyond the test's limit.
-        limits = bounds.Limits(first_pause=0.01, listing=3600)
-        server = connection.Server(settings, environ={}, bounds=limits)
-        try:
-            async with asyncio.timeout(60):
-                return await story(server)
-        finally:
-            await server.close()
-
-    return asyncio.run(run_and_close())
+    # A probe or a list whose answer is not recognized as its own would wait beyond the test's limit.
+    limits = bounds.Limits(first_pause=0.01, listing=3600)
+    return harness.run(connection.Server(settings, environ={}, bounds=limits), story)
 
 
 def text(result: Any) -> str:

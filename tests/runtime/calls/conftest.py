@@ -15,11 +15,4 @@ from tests.runtime.conftest import Install
 def ran(db: None, install: Install, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the arguments with which the tool has run."""
     install("Kb", config="api_key: sesame-2000", **asked.BELT)
-    ran_: list[Any] = []
-
-    async def search(self: Any, args: dict[str, Any]) -> Any:
-        ran_.append(args)
-        return {"results": []}
-
-    monkeypatch.setattr(sample_plugins.Kb, "search", search)
-    return ran_
+    return sample_plugins.recorded_searches(monkeypatch)
