@@ -45,6 +45,8 @@ MAX_SCOPE = 200
 COMMAND_FIELDS = ("command", "args", "env", "cwd")
 URL_FIELDS = ("url", "headers")
 SIGN_IN_FIELDS = ("sign_in", "client_id", "client_secret", "issuer", "scopes")
+# What few servers need, of either kind.
+RARE_FIELDS = ("sharing", "idle", "max_connections", "revision", "result_bytes", "resource_bytes")
 
 # Toolbelt's own configuration, which no server may receive.
 _RESERVED_PREFIX = "TOOLBELT_"

@@ -391,16 +391,7 @@ def _add_server_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
 
-OPTIONS = (
-    "timeout",
-    "sharing",
-    "idle",
-    "max_connections",
-    "revision",
-    "result_bytes",
-    "resource_bytes",
-    *connections.SIGN_IN_FIELDS,
-)
+OPTIONS = ("timeout", *connections.RARE_FIELDS, *connections.SIGN_IN_FIELDS)
 
 
 def _connection(options: dict[str, Any]) -> dict[str, Any]:

@@ -218,16 +218,7 @@ def _replace_command(connection: connections.Connection, name: str) -> str:
     """Return the command that stores this connection again, with the options that differ from the defaults."""
     default = connections.Connection()
     options = [f"--env={key}={value}" for key, value in connection.env.items()]
-    for option in (
-        "cwd",
-        "timeout",
-        "sharing",
-        "idle",
-        "max_connections",
-        "revision",
-        "result_bytes",
-        "resource_bytes",
-    ):
+    for option in ("cwd", "timeout", *connections.RARE_FIELDS):
         value = getattr(connection, option)
         if value != getattr(default, option):
             options.append(f"--{option.replace('_', '-')}={value}")

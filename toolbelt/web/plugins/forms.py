@@ -225,8 +225,7 @@ class Connection(Plugin):
     @property
     def limits(self) -> list[forms.BoundField]:
         """Return the fields that few servers need."""
-        names = ("sharing", "idle", "max_connections", "revision", "result_bytes", "resource_bytes")
-        return [self[name] for name in names]
+        return [self[name] for name in connections.RARE_FIELDS]
 
     @property
     def sign_in_fields(self) -> list[forms.BoundField]:
