@@ -19,8 +19,10 @@ from tests.web import asking, dashboard
 from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.agents import call_approvals
+from toolbelt.core import outcomes
 from toolbelt.store import call_records as stored_calls
 from toolbelt.web.call_log import views as calls
+from toolbelt.web.kit import call_outcomes
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
 
@@ -31,6 +33,10 @@ def open_page(browser: Client, **query: Any) -> Any:
 
 def log(browser: Client, **query: Any) -> Any:
     return open_page(browser, view="log", **query)
+
+
+def test_every_outcome_has_words() -> None:
+    assert call_outcomes.OUTCOMES.keys() == {*outcomes.STORED, outcomes.UNREPORTED}
 
 
 def test_the_call_log_and_its_menu_entry_require_permission(viewer: Client, call_viewer: Client) -> None:

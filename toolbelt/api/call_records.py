@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime as dt
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import ninja
 import pydantic
@@ -34,82 +33,32 @@ class CallQuery(paging.LogPageQuery):
     )
 
 
-class CallRecord(ninja.Schema):
-    """A recorded call."""
-
-    id: int
-    at: dt.datetime
-    agent: str
-    session: str
-    request_id: str
-    tool: str
-    plugin: str
-    outcome: Annotated[
-        str,
-        pydantic.Field(
-            description="ok, or an error code; `admitted` while the agent's own program runs the call, and `unreported`"
-            " if it did not report the outcome in time."
-        ),
-    ]
-    reason: Annotated[
-        str,
-        pydantic.Field(
-            description="The reason code of the tool's state, whatever the agent reads; empty if nothing was decided,"
-            " and in older records also if the tool was active."
-        ),
-    ]
-    revision: Annotated[
-        int | None,
-        pydantic.Field(description="The revision of the configuration that decided on the call."),
-    ]
-    error: str
-    duration_ms: int
-    arguments_bytes: int
-    result_bytes: int
-    arguments: Annotated[
-        Any,
-        pydantic.Field(description="Null unless the installation records arguments. Secrets are removed."),
-    ]
-    subagent: Annotated[
-        str | None,
-        pydantic.Field(
-            description="The kind of subagent that called; empty if none did. Null in older records."
-        ),
-    ]
-    person: Annotated[
-        str | None,
-        pydantic.Field(
-            description="The person for whom a client called that signed in; empty for a token. Null in older records."
-        ),
-    ]
-    dispatched: Annotated[
-        bool | None,
-        pydantic.Field(description="Whether the call came through `call_tool`. Null in older records."),
-    ]
-    rule: Annotated[
-        str | None,
-        pydantic.Field(
-            description="The gate rule that decided about the call (it denied it, asked about it, or waived that);"
-            " empty if none did. Null in older records."
-        ),
-    ]
-    would: Annotated[
-        str | None,
-        pydantic.Field(
-            description="The observed gate rules that would have decided, separated by spaces."
-            " Null in older records."
-        ),
-    ]
-    detail: Annotated[
-        str | None,
-        pydantic.Field(
-            description="Of `load_tools` and `unload_tools`: what it named, and the status that answered."
-        ),
-    ]
-    chosen_fields: Annotated[
-        dict[str, Any] | None,
-        pydantic.Field(description="The arguments in the tool's `recorded_fields`, by their paths."),
-    ]
+# What the names of the fields do not say.
+_DESCRIPTIONS = {
+    "outcome": "ok, or an error code; `admitted` while the agent's own program runs the call, and `unreported` if it"
+    " did not report the outcome in time.",
+    "reason": "The reason code of the tool's state, whatever the agent reads; empty if nothing was decided, and in"
+    " older records also if the tool was active.",
+    "revision": "The revision of the configuration that decided on the call.",
+    "arguments": "Null unless the installation records arguments. Secrets are removed.",
+    "subagent": "The kind of subagent that called; empty if none did. Null in older records.",
+    "person": "The person for whom a client called that signed in; empty for a token. Null in older records.",
+    "dispatched": "Whether the call came through `call_tool`. Null in older records.",
+    "rule": "The gate rule that decided about the call (it denied it, asked about it, or waived that); empty if none"
+    " did. Null in older records.",
+    "would": "The observed gate rules that would have decided, separated by spaces. Null in older records.",
+    "detail": "Of `load_tools` and `unload_tools`: what it named, and the status that answered.",
+    "chosen_fields": "The arguments in the tool's `recorded_fields`, by their paths.",
+}
+CallRecord: Any = pydantic.create_model(  # type: ignore[call-overload]
+    "CallRecord",
+    __base__=ninja.Schema,
+    __doc__="A recorded call.",
+    **{
+        name: (kind, pydantic.Field(description=_DESCRIPTIONS.get(name)))
+        for name, kind in get_type_hints(queries.Call).items()
+    },
+)
 
 
 @router.get("/calls", auth=auth.viewing("call_record"), response=paging.list_of(CallRecord))
