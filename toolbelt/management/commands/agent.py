@@ -68,7 +68,7 @@ class Command(terminal.Command):
 
     def _print_created(self, key: str, verb: str) -> None:
         spent = surfaces.ask(key).spent
-        self.stdout.write(f"{verb} {key}. Tools: {spent.tools}. Tokens: {spent.tokens}.")
+        self.stdout.write(f"{verb} {key}. Tools: {spent.tools}. Tokens: {spent.tokens:,}.")
         self.stdout.write(f"Connect a client: {conf.COMMAND} connect {key} --client CLIENT")
 
     def _set_archived(self, write: writing.Write, agent: str, act: str) -> None:

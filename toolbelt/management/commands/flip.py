@@ -104,7 +104,7 @@ class Command(terminal.Command):
             return
         self.stdout.write(
             f"{key} is {state}. Tools: {effect.tools_before} → {effect.tools_after}."
-            f" Tokens: {effect.tokens_before} → {effect.tokens_after}. Change {change.entry}."
+            f" Tokens: {effect.tokens_before:,} → {effect.tokens_after:,}. Change {change.entry}."
         )
         if _ON[on]:
             self._print_review(key)
@@ -154,7 +154,7 @@ class Command(terminal.Command):
     def _print_effect(self, key: str, state: str, effect: effects.Effect, reasons: Sequence[str]) -> None:
         self.stdout.write(
             f"{key} would be {state}. Tools: {effect.tools_before} → {effect.tools_after}."
-            f" Tokens: {effect.tokens_before} → {effect.tokens_after}."
+            f" Tokens: {effect.tokens_before:,} → {effect.tokens_after:,}."
         )
         for title, names in (
             ("Adds", effect.added),
