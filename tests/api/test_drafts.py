@@ -17,6 +17,7 @@ from toolbelt.control.access import switches
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.core import grants
+from toolbelt.runtime import surfaces
 from toolbelt.store import audit, clock
 
 SAVED = {"on": False, "dry_run": True, "draft": "Less for Bob"}
@@ -143,6 +144,37 @@ def test_a_draft_is_applied_at_its_time_while_the_token_is_valid(olga: Asking, i
     )
 
 
+@pytest.mark.parametrize("is_revoked", [False, True])
+def test_a_draft_is_rolled_out_while_the_token_is_valid(olga: Asking, is_revoked: bool) -> None:
+    key = save()
+    body = {"percent": 100, "agents": ["bob"]}
+    assert olga.post(f"/drafts/{key}/rollout", body).status_code == 200
+    trial = olga.get(f"/drafts/{key}").json()["trial"]
+    assert (trial["mode"], trial["percent"], trial["agents"]) == ("rollout", 100, ["bob"])
+    assert surfaces.ask("bob", "s1").fingerprint != surfaces.ask("bob").fingerprint
+    [token] = tokens.all_tokens()
+    if is_revoked:
+        tokens.revoke(SETUP, token.prefix)
+
+    trial_rounds.run()
+
+    found = trials.latest(key)
+    assert found is not None
+    assert found.state == ("reverted" if is_revoked else "running")
+    assert (token.prefix in found.note) is is_revoked
+    assert switch_of_bob() is True
+
+
+def test_a_draft_that_cannot_be_rolled_out_is_refused(olga: Asking) -> None:
+    change = {"changes": {"blocked": True}, "dry_run": True, "draft": "x"}
+    key = olga.send("PATCH", "/tools/kb__find", change).json()["draft"]
+
+    answer = olga.post(f"/drafts/{key}/rollout", {"confirm": True})
+    assert (answer.status_code, answer.json()["code"]) == (409, "refused")
+    for body in ({"percent": 0}, {"percent": 101}, {"agents": ["ada"]}):
+        assert olga.post(f"/drafts/{save()}/rollout", body).status_code == 422
+
+
 def test_a_draft_is_discarded(olga: Asking) -> None:
     key = save()
 
@@ -174,6 +206,7 @@ def test_what_is_saved_needs_the_permission_to_make_it(stored: None) -> None:
     assert viewer.delete(f"/drafts/{key}").status_code == 403
     assert viewer.post(f"/drafts/{key}/observe", {}).status_code == 403
     assert viewer.post(f"/drafts/{key}/schedule", {"starts": "2099-01-01T00:00:00Z"}).status_code == 403
+    assert viewer.post(f"/drafts/{key}/rollout", {}).status_code == 403
     # Without the permission to view drafts, there are one's own.
     assert flipper.get("/drafts").json()["total"] == 0
     own = flipper.put("/agents/bob/switches/reading", SAVED).json()["draft"]
@@ -199,6 +232,7 @@ def test_an_agent_saves_applies_and_sees_no_draft(bob: Asking, anonymous: Asking
         ("POST", f"/drafts/{key}/apply", {"confirm": True}),
         ("POST", f"/drafts/{key}/observe", {}),
         ("POST", f"/drafts/{key}/schedule", {"starts": "2026-12-01T00:00:00Z", "confirm": True}),
+        ("POST", f"/drafts/{key}/rollout", {"confirm": True}),
         ("GET", f"/drafts/{key}/report", None),
         ("DELETE", f"/drafts/{key}", None),
     ):

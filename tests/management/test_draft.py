@@ -14,6 +14,7 @@ from toolbelt import models
 from toolbelt.control import writing
 from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
+from toolbelt.runtime import surfaces
 from toolbelt.store import audit, snapshots
 
 __all__ = ["operator", "stored"]
@@ -90,6 +91,21 @@ def test_a_draft_is_observed_reported_and_stopped(off: str) -> None:
     draft("stop", key())
     with pytest.raises(CommandError):
         draft("stop", key())
+
+
+def test_a_draft_is_rolled_out_to_a_share_of_sessions_and_stopped(off: str) -> None:
+    draft("save", off)
+    before = surfaces.ask("bob").fingerprint
+    for words in (["--percent", "0"], ["--agent", "ada"], ["--days", "91"]):
+        with pytest.raises(CommandError):
+            draft("rollout", key(), *words)
+    out = draft("rollout", key(), "--percent", "100", "--agent", "bob", "--days", "7", "--reason", "Try")
+
+    assert "100 % of the sessions of bob" in out
+    assert surfaces.ask("bob", "s1").fingerprint != before
+    assert surfaces.ask("bob").fingerprint == before
+    draft("stop", key())
+    assert surfaces.ask("bob", "s1").fingerprint == before
 
 
 def test_what_is_no_draft_is_an_error(off: str) -> None:

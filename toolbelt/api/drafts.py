@@ -45,23 +45,33 @@ class DraftRequest(schemas.Body):
 
 
 class Trial(ninja.Schema):
-    """A draft that is observed, or applied at a time."""
+    """A draft that is observed, applied at a time, or rolled out to some sessions first."""
 
-    mode: Annotated[str, pydantic.Field(description="`observe` or `schedule`.")]
+    mode: Annotated[str, pydantic.Field(description="`observe`, `schedule` or `rollout`.")]
     state: Annotated[
         str,
         pydantic.Field(
-            description="`running`, `ended`, `stopped` (by a person, or because of `note`), `applied`, or `failed`"
-            " because of `note`."
+            description="`running`, `ended`, `stopped` (by a person, or because of `note`), `applied`, or `failed` or"
+            " `reverted` because of `note`."
         ),
     ]
     author: Annotated[str, pydantic.Field(description="Who began it; a draft is applied as that user.")]
     starts: Annotated[
-        dt.datetime, pydantic.Field(description="From when calls are counted, or when it is applied.")
+        dt.datetime,
+        pydantic.Field(
+            description="From when calls are counted, or sessions have it, or when it is applied."
+        ),
     ]
     ends: Annotated[
-        dt.datetime, pydantic.Field(description="Until when calls are counted, or it may be applied.")
+        dt.datetime,
+        pydantic.Field(
+            description="Until when calls are counted, or sessions have it, or it may be applied."
+        ),
     ]
+    percent: Annotated[
+        int, pydantic.Field(description="The share of sessions that a roll-out is for; 0 for others.")
+    ]
+    agents: Annotated[list[str], pydantic.Field(description="The agents that a roll-out is for.")]
     note: str
 
 
@@ -110,6 +120,26 @@ class Schedule(schemas.Body):
     """When a draft is applied."""
 
     starts: names.Timestamp
+    reason: names.Reason = ""
+    confirm: names.Confirm = False
+
+
+class RollOut(schemas.Body):
+    """In which sessions a draft counts, and until when."""
+
+    percent: Annotated[
+        int, pydantic.Field(ge=1, le=100, description="The share of the agents' sessions, in percent.")
+    ] = trials.PERCENT
+    agents: Annotated[
+        list[names.Name],
+        pydantic.Field(description="Only these of the agents that it changes. Empty: all of them."),
+    ] = []
+    ends: Annotated[
+        names.Timestamp | None,
+        pydantic.Field(
+            description=f"In {trials.DAYS} days, if this is missing; at most in {trials.MAX_DAYS}."
+        ),
+    ] = None
     reason: names.Reason = ""
     confirm: names.Confirm = False
 
@@ -225,13 +255,39 @@ def schedule_draft(request: HttpRequest, draft: names.Name, body: Schedule) -> A
     return _read(request, drafts.find(found.key))
 
 
+@router.post(
+    "/drafts/{draft}/rollout",
+    auth=auth.writing(),
+    response={200: Draft, **problems.documented(404, 409)},
+)
+def roll_out_draft(request: HttpRequest, draft: names.Name, body: RollOut) -> Any:
+    """Let a draft count in some of the sessions of the agents that it changes, as you; a session always has the same
+    side, and requests without one have nothing of it. Applying the draft lets it count in all sessions.
+
+    It is taken back at its end, if you may not make its change any more, if what it changes is not as it was, or if the
+    sessions that have it do worse. Requires the permission to make its change. Far-reaching changes are confirmed now.
+    Returns 409 `refused` for a draft that cannot count in only some sessions.
+    """
+    found = _to_try(request, draft)
+    write = auth.write(request, reason=body.reason, confirm=body.confirm)
+    trials.roll_out(
+        write,
+        found.key,
+        percent=body.percent,
+        agents=body.agents,
+        ends=body.ends,
+        token=auth.bearer(request).prefix,
+    )
+    return _read(request, drafts.find(found.key))
+
+
 @router.delete(
     "/drafts/{draft}/trial",
     auth=auth.writing(),
     response={200: Draft, **problems.documented(404, 409)},
 )
 def stop_draft(request: HttpRequest, draft: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:
-    """Stop observing a draft, or do not apply it at its time. What was counted stays."""
+    """Stop observing a draft or rolling it out, or do not apply it at its time. What was counted stays."""
     found = _to_try(request, draft)
     trials.stop(auth.write(request, reason=query.reason), found.key)
     return _read(request, drafts.find(found.key))

@@ -180,20 +180,22 @@ def apply(write: writing.Write, key: uuid.UUID | str) -> writing.Change:
         draft = rows.find(_key(key), lock=True)
         if draft is None:
             raise _not_found(key)
-        change = make(write, draft)
-        rows.applied(draft.key, write.actor.name)
-        # What it would do is no longer a question.
+        # What it would do is no longer a question, and from now on it counts in all sessions.
         for trial in trials.running([draft.key]):
             trials.end(trial.pk, "applied")
+        change = make(write, draft)
+        rows.applied(draft.key, write.actor.name)
     return change
 
 
 def discard(write: writing.Write, key: uuid.UUID | str) -> None:
-    """Delete a draft; raise errors.NotFound. What was applied of it stays."""
+    """Delete a draft; raise errors.NotFound, or errors.Refused while it is rolled out. What was applied stays."""
     with writing.begin():
         draft = rows.find(_key(key), lock=True)
         if draft is None:
             raise _not_found(key)
+        if any(trial.mode == "rollout" for trial in trials.running([draft.key])):
+            raise errors.Refused("This draft is rolled out: stop that first.")
         rows.remove([draft.key])
         writing.record(
             write, "draft", str(draft.key), action="draft.discard", before=_about(draft), after=None
@@ -207,7 +209,7 @@ def discard_ended() -> int:
         with writing.begin():
             draft = rows.find(ended.key, lock=True)
             # Another process may have deleted it, or a trial keeps it longer.
-            if draft is None or draft.ends > clock.now():
+            if draft is None or draft.ends > clock.now() or trials.running([draft.key]):
                 continue
             rows.remove([draft.key])
             deleted += 1

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from toolbelt import conf
 from toolbelt.control import past
-from toolbelt.core import belts, catalog, reach, replay
+from toolbelt.core import belts, catalog, reach, replay, sessions
 from toolbelt.store import audit, recorded_facts
 
 Subject = tuple[str, str]
@@ -30,7 +30,7 @@ class Side:
 
     def __init__(self, compiled: past.Compiled, at: dt.datetime) -> None:
         self._compiled = compiled
-        self._judge = replay.Judge(compiled.stored(), {}, conf.KIND_LOADOUTS, at)
+        self._judge = replay.Judge(compiled.stored(), {}, conf.KIND_LOADOUTS, at, None)
         self._variants: dict[tuple[Any, ...], replay.Judge] = {}
 
     @property
@@ -59,7 +59,7 @@ class Side:
             slot = (key, id(stored), expired)
             if slot not in self._variants:
                 among = {} if agent is None else {key: agent.as_of(moment)}
-                self._variants[slot] = replay.Judge(stored, among, conf.KIND_LOADOUTS, moment)
+                self._variants[slot] = replay.Judge(stored, among, conf.KIND_LOADOUTS, moment, None)
             judge = self._variants[slot]
         judge.at = moment
         return judge
@@ -143,7 +143,11 @@ def replays(
                 covered = _reach(changed.subjects, base.catalog, other.catalog)
                 missing = _reach_now(changed.missing(), now)
             revision = number
-        is_covered = covered.covers(agent, tool) or (bool(covered.tools) and other.defers(agent))
+        # In a new arm, the agent may have another loadout or budget.
+        depends = bool(covered.tools) and (
+            other.defers(agent) or sessions.arm(recorded.facts.state) is not None
+        )
+        is_covered = depends or covered.covers(agent, tool)
         if not is_covered and not missing.covers(agent, tool):
             continue
         if number is None:

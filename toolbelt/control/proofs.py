@@ -287,14 +287,24 @@ def document(proof: Proof) -> dict[str, Any]:
 def as_configured() -> replay.Judge:
     """Return the configuration as it is in this transaction."""
     every = [present.agent for archived in (False, True) for present in snapshots.present(archived=archived)]
+    rollouts = {agent.rollout.trial for agent in every if agent.rollout is not None}
     return replay.Judge(
-        snapshots.catalog(), {agent.key: agent for agent in every}, conf.KIND_LOADOUTS, clock.now()
+        snapshots.catalog(), {agent.key: agent for agent in every}, conf.KIND_LOADOUTS, clock.now(), rollouts
     )
 
 
 def _compare(today: replay.Judge, changed: replay.Judge, window: recorded_facts.Window, days: int) -> Proof:
     """Decide the calls again as everything is configured today, without and with the change."""
     within = reach.between(today.catalog, changed.catalog, today.agents, changed.agents, conf.KIND_LOADOUTS)
+    if today.catalog is not changed.catalog:
+        # In a new arm, an agent may have another loadout or budget.
+        rolled_out = (
+            agent.key
+            for judge in (today, changed)
+            for agent in judge.agents.values()
+            if agent.rollout is not None
+        )
+        within |= reach.Reach(agents=frozenset(rolled_out))
     argued = {
         tool.key
         for judge in (today, changed)

@@ -3,7 +3,8 @@
 Observing is replaying that goes on: every minute, the calls that were recorded since are decided again, as everything
 is configured and as it would be with the draft, and what would have gone otherwise is counted. Only the report reads
 the counts, so that they cannot change an answer. A draft is applied at its time as the person who scheduled it, with
-what they may do then, and only as it was seen.
+what they may do then, and only as it was seen. One that is rolled out is taken back as soon as the person who began it
+could not apply it any more.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import structlog
 from django.contrib import auth
 
 from toolbelt.control import drafts, proofs, repeating, trials, writing
+from toolbelt.control.access import expirations
 from toolbelt.control.people import rights
 from toolbelt.core import errors
 from toolbelt.store import clock, credentials, locks, recorded_facts
@@ -27,6 +29,9 @@ from toolbelt.store import trials as rows
 SECONDS = 60.0
 # A record may be stored after another one with a higher id, for a moment.
 DELAY = dt.timedelta(seconds=SECONDS)
+
+# How a trial ends whose draft could not be applied any more.
+_FAILED: Mapping[rows.Mode, rows.State] = {"observe": "stopped", "schedule": "failed", "rollout": "reverted"}
 
 _log = structlog.get_logger(__name__)
 # The newest record that this process has seen, in the round before.
@@ -49,12 +54,14 @@ def _run_one(until: int | None, trial: rows.Trial) -> bool:
     try:
         if trial.mode == "observe":
             return _count(trial, until)
+        if trial.mode == "rollout":
+            return _watch(trial)
         return trial.starts <= clock.now() and _apply(trial)
     except errors.Unavailable:
         raise
     except errors.ToolbeltError as error:
         # What it changes is not as it was, or may not be changed so any more.
-        _end_trial(trial, "stopped" if trial.mode == "observe" else "failed", str(error))
+        _end_trial(trial, _FAILED[trial.mode], str(error))
         return True
     except Exception:
         # The others go on.
@@ -102,24 +109,35 @@ def _apply(trial: rows.Trial) -> bool:
         raise errors.Refused(
             f"No server could apply it within {trials.LATEST // dt.timedelta(hours=1)} hour of its time."
         )
-    write = _by_author(trial).replace(confirm=True)
     with writing.begin():
         current = rows.find(trial.pk)
         if current is None or not current.is_running:
             return False
-        draft = drafts.find(trial.draft)
-        user = _user(current)
-        if user is None or not drafts.may_apply(user, draft):
-            raise errors.Refused(f"{trial.author}, who scheduled it, may not make this change any more.")
-        if not _is_token_valid(current):
-            raise errors.Refused(
-                f"The token {trial.token}, with which it was scheduled, is not valid any more."
-            )
-        reasons = drafts.to_confirm(write, draft)
-        if new := [reason for reason in reasons if reason not in current.confirmed]:
-            raise errors.Refused(f"It would now have to be confirmed: {' '.join(new)}")
-        drafts.apply(write, draft.key)
+        _check(current)
+        drafts.apply(_by_author(trial).replace(confirm=True), trial.draft)
     return True
+
+
+def _watch(trial: rows.Trial) -> bool:
+    """End a roll-out at its end. Raise if its draft could not be applied any more by who began it."""
+    if trial.ends <= clock.now():
+        _end_trial(trial, "ended", "Its time was over.")
+        return True
+    _check(trial)
+    return False
+
+
+def _check(trial: rows.Trial) -> None:
+    """Raise unless who began a trial may still apply its draft, as it was seen and with what was confirmed then."""
+    draft, user = drafts.find(trial.draft), _user(trial)
+    is_by_command = trial.mode == "rollout" and trial.via == "command"
+    if not is_by_command and (user is None or not drafts.may_apply(user, draft)):
+        raise errors.Refused(f"{trial.author}, who began it, may not make this change any more.")
+    if not _is_token_valid(trial):
+        raise errors.Refused(f"The token {trial.token}, with which it was begun, is not valid any more.")
+    reasons = drafts.to_confirm(_by_author(trial).replace(confirm=True), draft)
+    if new := [reason for reason in reasons if reason not in trial.confirmed]:
+        raise errors.Refused(f"It would now have to be confirmed: {' '.join(new)}")
 
 
 def _user(trial: rows.Trial) -> rights.User | None:
@@ -144,7 +162,15 @@ def _by_author(trial: rows.Trial) -> writing.Write:
 
 def _end_trial(trial: rows.Trial, state: rows.State, note: str = "") -> None:
     with writing.begin():
+        current = rows.find(trial.pk)
+        if current is None or not current.is_running:
+            # Someone was faster.
+            return
         rows.end(trial.pk, state, note)
+        if trial.mode == "rollout":
+            write = writing.Write(actor=expirations.SYSTEM, reason=note)
+            before = {"title": trial.title, "percent": trial.percent, "agents": [*trial.agents]}
+            writing.record(write, "draft", str(trial.draft), action="draft.revert", before=before, after=None)
 
 
 def _day(row: proofs.Row, day: dt.date) -> rows.Day:

@@ -1,4 +1,5 @@
-"""Trials of drafts: observed for a while, or applied at a time (docs/how-to/try-a-change.md).
+"""Trials of drafts: observed for a while, applied at a time, or rolled out to some sessions first
+(docs/how-to/try-a-change.md).
 
 What runs in the background is in :mod:`toolbelt.control.trial_rounds`.
 """
@@ -8,12 +9,13 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import uuid
+from collections.abc import Collection, Mapping
 from typing import cast
 
 from toolbelt.control import drafts, proofs, writing
 from toolbelt.control.people import users
-from toolbelt.core import errors, grants, replay
-from toolbelt.store import clock, recorded_facts
+from toolbelt.core import errors, grants, replay, rollouts
+from toolbelt.store import audit, clock, recorded_facts
 from toolbelt.store import trials as rows
 
 Trial = rows.Trial
@@ -24,6 +26,9 @@ _DECIDED_WITHIN = dt.timedelta(days=14)
 # How long after its time a draft is still applied, if no server could do it before.
 LATEST = dt.timedelta(hours=1)
 MAX_AHEAD = dt.timedelta(days=90)
+_WORDS: Mapping[rows.Mode, str] = {"observe": "observed", "schedule": "scheduled", "rollout": "rolled out"}
+# The share of sessions that a draft is rolled out to, by default.
+PERCENT = 5
 
 
 def observe(write: writing.Write, key: uuid.UUID | str, *, ends: dt.datetime | None = None) -> Trial:
@@ -61,7 +66,7 @@ def extend(write: writing.Write, key: uuid.UUID | str, *, ends: dt.datetime | No
         draft = _open(key)
         trial = _running(draft)
         if trial.mode != "observe":
-            raise errors.Refused("This draft is scheduled, and not observed.")
+            raise errors.Refused(f"This draft is {_WORDS[trial.mode]}, and not observed.")
         rows.move_end(trial.pk, ends)
         drafts.keep_until(draft, ends + _DECIDED_WITHIN)
         before, after = (
@@ -115,9 +120,68 @@ def schedule(write: writing.Write, key: uuid.UUID | str, starts: dt.datetime, *,
     return trial
 
 
-def stop(write: writing.Write, key: uuid.UUID | str) -> None:
-    """Stop observing a draft, or do not apply it at its time. What was counted stays; raise errors.Refused if it is
-    not tried.
+def roll_out(
+    write: writing.Write,
+    key: uuid.UUID | str,
+    *,
+    percent: int = PERCENT,
+    agents: Collection[str] = (),
+    ends: dt.datetime | None = None,
+    token: str = "",
+) -> Trial:
+    """Let a draft count from now on in so many percent of the sessions of the agents that it changes, or only of these
+    ``agents``, until ``ends``: :data:`DAYS` by default. What has to be confirmed to apply it is confirmed now.
+
+    The writer sent the ``token`` with this prefix, or none. Raise errors.Refused for a draft that cannot count in only
+    some sessions, and if it is tried already, or a roll-out runs for one of the agents; and as :func:`drafts.apply`
+    does if it could not be applied now.
+    """
+    now = clock.now()
+    ends = _end(ends, now)
+    if not 1 <= percent <= 100:
+        problem = errors.Problem(path="percent", message=f"{percent} is not from 1 to 100 percent.")
+        raise errors.Invalid([problem])
+    if write.actor.kind not in ("person", "token"):
+        raise errors.Refused("Only people roll out drafts.")
+    # A login on the machine has no permissions that could be withdrawn.
+    user = None if write.actor.via == "command" else users.row_of(write.actor.name).pk
+    with writing.begin():
+        draft = _to_try(key)
+        changes = _for_some_sessions(draft, agents)
+        for agent, other in rows.rolled_out(changes).items():
+            raise errors.Refused(
+                f"The draft {other.title!r} is rolled out for {agent} until {grants.format_time(other.ends)}: stop or"
+                " apply that one first, because the sessions of two could not be compared."
+            )
+        trial = rows.begin(
+            draft.key,
+            "rollout",
+            author=write.actor.name,
+            via=write.actor.via,
+            user=user,
+            token=token,
+            confirmed=drafts.to_confirm(write, draft),
+            starts=now,
+            ends=ends,
+            mark=recorded_facts.newest_id(),
+            percent=percent,
+            changes=changes,
+        )
+        drafts.keep_until(draft, ends + _DECIDED_WITHIN)
+        after = {"title": draft.title, "percent": percent, "agents": [*changes]}
+        after["ends"] = grants.format_time(ends)
+        writing.record(write, "draft", str(draft.key), action="draft.rollout", before=None, after=after)
+    return trial
+
+
+def agents_of(draft: drafts.Draft) -> tuple[str, ...]:
+    """Return the agents that a draft can be rolled out to; raise errors.Refused with what keeps it from that."""
+    return tuple(_for_some_sessions(draft, ()))
+
+
+def stop(write: writing.Write, key: uuid.UUID | str) -> Trial:
+    """Stop observing a draft or rolling it out, or do not apply it at its time; return the trial. What was counted
+    stays. Raise errors.Refused if it is not tried.
     """
     with writing.begin():
         draft = _open(key)
@@ -125,6 +189,7 @@ def stop(write: writing.Write, key: uuid.UUID | str) -> None:
         rows.end(trial.pk, "stopped")
         before = {"title": draft.title, "mode": trial.mode}
         writing.record(write, "draft", str(draft.key), action="draft.stop", before=before, after=None)
+    return trial
 
 
 def report(trial: Trial) -> proofs.Proof:
@@ -170,6 +235,47 @@ def days_of(trial: Trial) -> int:
     return max(1, -(-(until - trial.starts) // dt.timedelta(days=1)))
 
 
+def _for_some_sessions(draft: drafts.Draft, among: Collection[str]) -> Mapping[str, list[audit.Entry]]:
+    """Return the changes of a draft by agent: of these agents, or of all that it changes."""
+    changes: dict[str, list[audit.Entry]] = {}
+    for change in draft.changes:
+        if problem := _why_not(change):
+            raise errors.Refused(problem)
+        changes.setdefault(change.subject_key, []).append(change)
+    if unknown := [agent for agent in among if agent not in changes]:
+        message = f"This draft does not change {', '.join(unknown)}: choose among {', '.join(changes)}."
+        raise errors.Invalid([errors.Problem(path="agents", message=message)])
+    return {agent: of_agent for agent, of_agent in changes.items() if not among or agent in among}
+
+
+def _why_not(change: audit.Entry) -> str:
+    """Return why a change cannot count in only some sessions, and the way out; empty if it can."""
+    if change.subject_kind == "loadout":
+        return (
+            f"The loadout {change.subject_key} is the same in all sessions: copy it under another name, and roll out a"
+            " draft that gives the copy to the agents."
+        )
+    if change.subject_kind != "agent":
+        word = change.subject_kind.replace("_", "-")
+        return (
+            f"The {word} {change.subject_key} is the same in all sessions of all agents: observe the draft, or apply"
+            " it."
+        )
+    agent = change.subject_key
+    if not change.key and None in (change.before, change.after):
+        return f"An agent is there in all of its sessions or in none, and so is {agent}: apply the draft."
+    if change.key:
+        if any(grants.expiry_of(side) is not None for side in (change.before, change.after)):
+            return (
+                f"{change.key} of {agent} has an end of its own: apply the draft, or save it without an end."
+            )
+        return ""
+    if not {*change.before, *change.after} <= rollouts.FIELDS or change.action.endswith(".order"):
+        names = sorted({*change.before, *change.after} - rollouts.FIELDS)
+        return f"{', '.join(names)} of {agent} is the same in all of its sessions: apply that part as its own draft."
+    return ""
+
+
 def _open(key: uuid.UUID | str) -> drafts.Draft:
     draft = drafts.find(key)
     drafts.refuse_closed(draft)
@@ -180,15 +286,14 @@ def _to_try(key: uuid.UUID | str) -> drafts.Draft:
     draft = _open(key)
     trial = latest(draft.key)
     if trial is not None and trial.is_running:
-        word = "observed" if trial.mode == "observe" else "scheduled"
-        raise errors.Refused(f"This draft is {word} already: stop that first.")
+        raise errors.Refused(f"This draft is {_WORDS[trial.mode]} already: stop that first.")
     return draft
 
 
 def _running(draft: drafts.Draft) -> Trial:
     trial = latest(draft.key)
     if trial is None or not trial.is_running:
-        raise errors.Refused("This draft is neither observed nor scheduled.")
+        raise errors.Refused("This draft is neither observed, scheduled nor rolled out.")
     return trial
 
 

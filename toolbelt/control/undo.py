@@ -223,6 +223,8 @@ _ALTERNATIVES = {
     "draft.observe": "stop observing it",
     "draft.schedule": "stop it on the draft's page",
     "draft.extend": "stop observing it",
+    "draft.rollout": "stop it on the draft's page",
+    "draft.revert": "roll it out again on the draft's page",
     "draft.stop": "begin again on the draft's page",
 }
 # An operator retires and restores what no plugin lists.

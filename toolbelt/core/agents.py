@@ -67,6 +67,18 @@ class End:
     by: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollout:
+    """Changes of an agent that count in some of its sessions, until they count in all of them, or in none.
+
+    ``trial`` is its number, ``percent`` the share of sessions; ``changes`` are JSON, as in the audit log.
+    """
+
+    trial: int
+    percent: int = 100
+    changes: str
+
+
 # The longest name of a model in a request.
 MAX_MODEL_LENGTH = 200
 
@@ -76,7 +88,8 @@ class Agent:
     """One agent's configuration. An unset switch or override has no key.
 
     ``ends`` maps keys of switches and overrides to their expiry. Because the core has no clock, expired ones stay here
-    until :meth:`as_of` is called with a time.
+    until :meth:`as_of` is called with a time. ``rollout`` runs for some of the agent's sessions, and ``arm`` is the one
+    whose changes this value has (:mod:`toolbelt.core.rollouts`).
     """
 
     key: str
@@ -99,6 +112,8 @@ class Agent:
     denied_risks: tuple[catalog.DeniedRisk, ...] = ()
     mcp_loading: McpLoading = "dispatch"
     archived: bool = False
+    rollout: Rollout | None = None
+    arm: Rollout | None = None
 
     def loadout_name(self, kind_loadouts: Mapping[str, str] = KIND_LOADOUTS) -> str:
         """Return the name of the loadout in force: the agent's own, else its kind's, else empty."""

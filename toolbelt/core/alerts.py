@@ -31,6 +31,7 @@ EVENTS: Mapping[str, tuple[Severity, str]] = {
     "configuration-drift": ("warning", "the configuration differs from the belt applied last"),
     "draft-observed": ("info", "a draft was observed, and is to be decided about"),
     "draft-not-applied": ("warning", "a draft could not be applied at its time"),
+    "draft-reverted": ("warning", "a draft that was rolled out was taken back"),
 }
 # Those that are about one agent.
 OF_AGENTS = ("approval-pending", "budget-passed")

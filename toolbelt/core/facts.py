@@ -48,7 +48,7 @@ ACTIONS = frozenset(
         *("tool.appear", "tool.update", "tool.disappear", "tool.return"),
         *("plugin.appear", "plugin.update", "plugin.fail", "plugin.recover", "plugin.running"),
         *("toolkit.appear", "toolkit.update"),
-        *("switch.end", "override.end", "block.end", "settings.change", "draft.end"),
+        *("switch.end", "override.end", "block.end", "settings.change", "draft.end", "draft.revert"),
     }
 )
 Entry = Mapping[str, Any]

@@ -23,6 +23,7 @@ from toolbelt.core import (
     gate_rules,
     loading,
     meta_tools,
+    rollouts,
     rules,
     schema,
     secret_texts,
@@ -115,7 +116,9 @@ _Resolved = tuple[rules.EvaluationContext, Mapping[str, rules.Origin]]
 class Judge:
     """A configuration that decides calls again; ``at`` is the time, by which gate rules have ended.
 
-    It can step to another configuration, and keeps what was decided about everything that a step does not concern.
+    It can step to another configuration, and keeps what was decided about everything that a step does not concern. The
+    ``rollouts`` are the numbers of those that run in it: a call in the new arm of another one is decided as all others;
+    None: every call in the arm in which it was made.
     """
 
     def __init__(
@@ -124,9 +127,13 @@ class Judge:
         among: Mapping[str, agents.Agent],
         kind_loadouts: Mapping[str, str],
         at: datetime,
+        rollouts: Collection[int] | None = (),
     ) -> None:
         self.catalog, self.agents, self.at = stored, {**among}, at
         self._kind_loadouts = kind_loadouts
+        self._rollouts = rollouts
+        # The agents in the new arms of roll-outs, by the states of sessions.
+        self._in_arms: dict[str, dict[str, agents.Agent]] = {}
         # Many calls are made in the same state. A verdict is valid while the number of its tool is the same.
         self._verdicts: dict[str, dict[tuple[Any, ...], tuple[int, Verdict]]] = {}
         self._contexts: dict[str, dict[_Situation, _Resolved]] = {}
@@ -138,6 +145,7 @@ class Judge:
         """Step to a configuration with another agent under this key; None: there is none."""
         self._verdicts.pop(key, None)
         self._contexts.pop(key, None)
+        self._in_arms.pop(key, None)
         if agent is None:
             self.agents.pop(key, None)
         else:
@@ -152,6 +160,10 @@ class Judge:
         self.catalog = stored
         self._number += 1
         self._contexts.clear()
+        # What a new arm has may depend on all of the catalog, and such calls are few.
+        for key in self._in_arms:
+            self._verdicts.pop(key, None)
+        self._in_arms.clear()
         if concerned is None:
             self._verdicts.clear()
             self._versions.clear()
@@ -178,7 +190,9 @@ class Judge:
         verdict = self._decided(facts)
         if verdict.kind == "load" and facts.dispatched:
             verdict = verdict._replace(kind="runs")
-        return verdict if verdict.kind != "runs" else self._with_arguments(facts, agent, verdict)
+        if verdict.kind != "runs":
+            return verdict
+        return self._with_arguments(facts, self._agent(facts.agent, facts.state or ""), verdict)
 
     def reason(self, facts: Facts) -> str:
         """Return the reason code that a call's record has; empty if there is no such tool in the catalog."""
@@ -194,13 +208,23 @@ class Judge:
             found = known[slot] = number, self._decide(facts.agent, situation, facts.tool)
         return found[1]
 
+    def _agent(self, key: str, state: str) -> agents.Agent:
+        """Return an agent as it is in a session with this state."""
+        agent, arm = self.agents[key], sessions.arm(state)
+        if arm is None or (self._rollouts is not None and arm.trial not in self._rollouts):
+            return agent
+        known = self._in_arms.setdefault(key, {})
+        if state not in known:
+            known[state] = rollouts.changed(agent, arm, self.catalog)
+        return known[state]
+
     def _snapshot(self, agent: str, has_session: bool, state: str, subagent: str) -> resolution.Snapshot:
         session = None
         if has_session:
             session = sessions.with_state(json.loads(state)) if state else sessions.NEW
         return resolution.Snapshot(
             catalog=self.catalog,
-            agent=self.agents[agent],
+            agent=self._agent(agent, state),
             session=session,
             subagent=subagent or None,
             kind_loadouts=self._kind_loadouts,

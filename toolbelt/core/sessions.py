@@ -14,17 +14,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolbelt.core import keys, schema
+from toolbelt.core import agents, keys, schema
 
 Kind = Literal["toolkit", "plugin", "tool"]
 
 MAX_ID_LENGTH = 200
 MAX_LABEL_LENGTH = 64
+# Found in the state of every session that is in a roll-out, and seldom in another.
+_ROLLOUT = '"rollout"'
 _LABEL = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
@@ -153,16 +156,28 @@ def load_order(session: Session | None, request_id: str | None) -> tuple[tuple[K
     return tuple([(c.kind, c.name) for c in session.changes if c.counts_as(request_id)])
 
 
-def state(session: Session | None, request_id: str | None) -> str:
+def state(session: Session | None, request_id: str | None, arm: agents.Rollout | None = None) -> str:
     """Return what decides about tools in this request of a session, as JSON; empty if nothing was loaded or chosen.
 
     It has the loadout, whether the agent chose it, and the kind and the name of everything that is loaded, the oldest
-    load first; and the labels that gate rules read, if there are any.
+    load first; the labels that gate rules read, if there are any; and the changes of the roll-out that the session is
+    in (``arm``), so that its calls can be decided again when that is long over.
     """
-    if session is None or not (session.loadout or session.changes or session.labels):
+    if session is None or not (session.loadout or session.changes or session.labels or arm):
         return ""
     labels = tuple(sorted(label_names(session)))
-    return _written(session.loadout, session.by_agent, load_order(session, request_id), labels)
+    trial, changes = (arm.trial, arm.changes) if arm is not None else (0, "")
+    return _written(
+        session.loadout, session.by_agent, load_order(session, request_id), labels, trial, changes
+    )
+
+
+def arm(state: str | None) -> agents.Rollout | None:
+    """Return the roll-out that a session in this state (:func:`state`) was in; None if it was in none."""
+    if not state or _ROLLOUT not in state:
+        return None
+    rollout = json.loads(state).get("rollout")
+    return rollout and agents.Rollout(trial=rollout["trial"], changes=schema.canonical(rollout["changes"]))
 
 
 def with_state(document: Mapping[str, Any]) -> Session:
@@ -178,12 +193,21 @@ def with_state(document: Mapping[str, Any]) -> Session:
 
 @functools.lru_cache(maxsize=1024)
 def _written(
-    loadout: str, by_agent: bool, loaded: tuple[tuple[Kind, str], ...], labels: tuple[str, ...]
+    loadout: str,
+    by_agent: bool,
+    loaded: tuple[tuple[Kind, str], ...],
+    labels: tuple[str, ...],
+    trial: int,
+    changes: str,
 ) -> str:
-    if not (loadout or loaded or labels):
+    if not (loadout or loaded or labels or changes):
         return ""
-    state = {"by_agent": by_agent, "loaded": loaded, "loadout": loadout}
-    return schema.canonical({**state, "labels": labels} if labels else state)
+    state: dict[str, Any] = {"by_agent": by_agent, "loaded": loaded, "loadout": loadout}
+    if labels:
+        state["labels"] = labels
+    if changes:
+        state["rollout"] = {"trial": trial, "changes": json.loads(changes)}
+    return schema.canonical(state)
 
 
 def in_allowed_order(

@@ -26,7 +26,7 @@ from toolbelt.models.catalog import (
 from toolbelt.models.client_connections import ClientConnection, SignInAttempt
 from toolbelt.models.context_use import ContextUse
 from toolbelt.models.conversations import Start, Told
-from toolbelt.models.drafts import Draft, Trial, TrialDay
+from toolbelt.models.drafts import Draft, Rollout, Trial, TrialDay
 from toolbelt.models.first_lists import FirstList
 from toolbelt.models.gate_rules import CallCount, GateRule
 from toolbelt.models.learned_words import LearnedWords
@@ -82,6 +82,7 @@ __all__ = [
     "Purge",
     "ResourceSubscription",
     "Revision",
+    "Rollout",
     "RunningProcess",
     "SavedView",
     "SelfCheck",

@@ -94,6 +94,11 @@ class CallRecord(models.Model):
         blank=True,
         help_text="The observed gate rules that would have decided, separated by spaces. Empty: none.",
     )
+    trial = models.PositiveBigIntegerField(
+        null=True,
+        blank=True,
+        help_text="The number of the roll-out in whose new arm the session was. Empty: none.",
+    )
     detail = models.CharField(  # noqa: DJ001
         max_length=200,
         null=True,

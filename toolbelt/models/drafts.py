@@ -1,4 +1,4 @@
-"""Drafts: changes that are kept instead of made, and their trials. None of them is configuration.
+"""Drafts: changes that are kept instead of made, and their trials. Only what is rolled out is configuration.
 
 A draft names what it changes by text, not by foreign key, so that it outlives it.
 """
@@ -9,10 +9,10 @@ import uuid
 
 from django.db import models
 
-from toolbelt.models import fields, naming
+from toolbelt.models import agents, fields, naming
 
-TRIAL_MODES = ("observe", "schedule")
-TRIAL_STATES = ("running", "ended", "stopped", "applied", "failed")
+TRIAL_MODES = ("observe", "schedule", "rollout")
+TRIAL_STATES = ("running", "ended", "stopped", "applied", "failed", "reverted")
 
 
 class Draft(models.Model):
@@ -48,7 +48,7 @@ class Draft(models.Model):
 
 
 class Trial(models.Model):
-    """A draft that is observed for a while, or applied at a time."""
+    """A draft that is observed for a while, applied at a time, or rolled out to some sessions first."""
 
     draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="trials")
     mode = models.CharField(
@@ -57,10 +57,10 @@ class Trial(models.Model):
     author = models.CharField(max_length=150, help_text="Who began it, and as whom it is applied.")
     user = models.BigIntegerField(
         null=True,
-        help_text="The primary key of that user, if it is scheduled: another one of the name is not meant.",
+        help_text="The primary key of that user, unless it is observed: another one of the name is not meant.",
     )
     token = models.CharField(
-        max_length=11, blank=True, help_text="The prefix of the token with which it was scheduled, if any."
+        max_length=11, blank=True, help_text="The prefix of the token with which it was begun, if any."
     )
     via = models.CharField(
         max_length=7, default="screen", help_text="The interface through which it was begun."
@@ -69,17 +69,23 @@ class Trial(models.Model):
         shape="array",
         default=list,
         blank=True,
-        help_text="What had to be confirmed, and was, when it was scheduled.",
+        help_text="What had to be confirmed, and was, when it was scheduled or rolled out.",
     )
     starts = models.DateTimeField(help_text="From when calls are counted, or when the draft is applied.")
     ends = models.DateTimeField(help_text="When it ends, or until when the draft may be applied.")
+    percent = models.PositiveSmallIntegerField(
+        null=True, help_text="The share of sessions that it is rolled out to, in percent."
+    )
+    agents = fields.JSONText(
+        shape="array", default=list, blank=True, help_text="The keys of the agents that it is rolled out to."
+    )
     state = models.CharField(
-        max_length=7,
+        max_length=8,
         choices=[(word, word) for word in TRIAL_STATES],
         default="running",
         help_text="What became of it.",
     )
-    note = models.TextField(blank=True, help_text="Why it stopped or failed.")
+    note = models.TextField(blank=True, help_text="Why it stopped, failed, or was reverted.")
     mark = models.BigIntegerField(default=0, help_text="The id of the newest call that was counted.")
     calls = models.PositiveBigIntegerField(default=0, help_text="How many calls it could concern.")
     unproven = fields.JSONText(
@@ -93,6 +99,13 @@ class Trial(models.Model):
         default=dict,
         blank=True,
         help_text="The arguments that are not recorded and decide, by tool.",
+    )
+    arms = fields.JSONText(
+        shape="object",
+        default=dict,
+        blank=True,
+        help_text="Of a roll-out: the sessions of both arms, those with a refused or failed call, and the calls that"
+        " only its changes refuse.",
     )
 
     class Meta:
@@ -108,6 +121,25 @@ class Trial(models.Model):
 
     def __str__(self) -> str:
         return f"{self.mode} {self.draft_id}"
+
+
+class Rollout(models.Model):
+    """What a roll-out that runs changes for an agent. Configuration: it decides what the agent's sessions have."""
+
+    agent = models.OneToOneField(
+        agents.Agent, on_delete=models.CASCADE, primary_key=True, related_name="rollout"
+    )
+    trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="rollouts")
+    percent = models.PositiveSmallIntegerField(help_text="The share of the agent's sessions, in percent.")
+    changes = fields.JSONText(
+        shape="array", help_text="Its changes of the agent, as the audit log would record them."
+    )
+
+    class Meta:
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} {self.trial_id}"
 
 
 class TrialDay(models.Model):

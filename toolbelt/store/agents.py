@@ -13,11 +13,12 @@ from typing import Any
 from django.db import models as orm
 
 from toolbelt import models
-from toolbelt.core import agents
+from toolbelt.core import agents, schema
 from toolbelt.store import catalog, clock
 
 # The columns of a switch or an override.
 _GRANT = ("on", "ends", "then", "by")
+_OF_ROLLOUT = ("rollout__trial_id", "rollout__percent", "rollout__changes")
 # The relations by which an agent refers to something, by its kind.
 _NAMED_AT = {
     "toolkit": ("switches__toolkit__key", "allowed_toolkits__toolkit__key"),
@@ -64,7 +65,7 @@ def _read(**filters: Any) -> list[agents.Agent]:
 
 
 def _read_by_id(**filters: Any) -> list[tuple[int, agents.Agent]]:
-    rows = list(models.Agent.objects.filter(**filters).values())
+    rows = list(models.Agent.objects.filter(**filters).values(*_columns(), *_OF_ROLLOUT))
     under = {f"agent__{field}": value_ for field, value_ in filters.items()}
     always = _under_agents(models.AgentTool, under, "tool__key", "options")
     allowed = _under_agents(models.AgentToolkit, under, "toolkit__key", "initial")
@@ -87,6 +88,7 @@ def _read_by_id(**filters: Any) -> list[tuple[int, agents.Agent]]:
                 },
                 allowed_toolkits=tuple(key for key, _ in allowed[row["id"]]),
                 initial_toolkits=tuple(key for key, (initial,) in allowed[row["id"]] if initial),
+                rollout=_rollout(row),
             ),
         )
         for row in rows
@@ -113,6 +115,19 @@ def load_labels() -> list[agents.Agent]:
     """Return the agents in order, with only the columns that people identify them by."""
     fields = ("key", "title", "description", "role", "model", "kind", "loadout", "protected", "archived")
     return [agents.Agent(**row) for row in models.Agent.objects.values(*fields)]
+
+
+@functools.cache
+def _columns() -> tuple[str, ...]:
+    return tuple(field.attname for field in models.Agent._meta.concrete_fields)
+
+
+def _rollout(row: Mapping[str, Any]) -> agents.Rollout | None:
+    """Return the roll-out that runs for an agent."""
+    trial, percent, changes = (row[column] for column in _OF_ROLLOUT)
+    if trial is None:
+        return None
+    return agents.Rollout(trial=trial, percent=percent, changes=schema.canonical(changes))
 
 
 def _budget(row: Mapping[str, Any]) -> dict[str, Any]:

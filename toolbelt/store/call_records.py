@@ -40,7 +40,7 @@ _LAYOUT = tuple((name, field, name in MAX_LENGTH) for name, field in _COLUMNS.it
 class Call:
     """One call as it was recorded. ``arguments`` is None if they were not stored; ``subagent``, ``dispatched``,
     ``rule`` and ``would`` (keys of rules, separated by spaces) in records that are older than these columns, as is
-    ``person``, for whom a client called that signed in.
+    ``person``, for whom a client called that signed in. ``trial`` is the roll-out in whose new arm the session was.
     ``detail`` is the name and the status of a load or unload, ``chosen_fields`` the arguments that an operator chose to
     record, by their paths; None if there are none.
     """
@@ -65,6 +65,7 @@ class Call:
     dispatched: bool | None
     rule: str | None
     would: str | None
+    trial: int | None
     detail: str | None
     chosen_fields: Mapping[str, Any] | None
 

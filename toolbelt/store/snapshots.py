@@ -19,7 +19,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, transaction
 
 from toolbelt import conf, models
 from toolbelt.core import agents as consumers
-from toolbelt.core import caches, errors, toolkit_hooks
+from toolbelt.core import caches, errors, rollouts, toolkit_hooks
 from toolbelt.core import catalog as values
 from toolbelt.core import sessions as conversations
 from toolbelt.core.rules import resolution
@@ -38,6 +38,8 @@ MAX_CATALOGS = 2
 _Slot = tuple[str, int, str, str]
 _catalogs: caches.LruCache[tuple[str, str], values.Catalog] = caches.LruCache(MAX_CATALOGS)
 _agents: caches.LruCache[_Slot, consumers.Agent] = caches.LruCache(MAX_AGENTS)
+# The agents in the new arms of roll-outs.
+_in_arms: caches.LruCache[_Slot, consumers.Agent] = caches.LruCache(MAX_AGENTS)
 _compiling = threading.Lock()
 _hooks: toolkit_hooks.HooksByToolkit = {}
 _watcher: Callable[[values.Catalog], object] | None = None
@@ -63,7 +65,7 @@ class StoredState:
 
     ``catalog`` and ``agent`` are as they are now; ``written`` is the agent as it is stored: what has expired
     (``expired``) may still be stored until the next write. The stamps identify what is stored, not what has expired
-    since.
+    since. In a session that is in the new arm of a roll-out, ``agent`` has its changes.
     """
 
     catalog: values.Catalog
@@ -100,13 +102,13 @@ def find(agent_key: str, session_key: str | None) -> StoredState:
     for _ in range(TRIES):
         stored = _compiled(probe.catalog_number, probe.catalog_stamp)
         if stored is not None and (agent := _cached_agent(_slot(probe, connection.alias))) is not None:
-            return _stored_state(probe, stored, agent, session_key)
+            return _stored_state(probe, stored, agent, session_key, connection.alias)
         read = agents.load(probe.agent_id)
         next_probe = _probe(agent_key, session_key)
         if stored is not None and read is not None and next_probe.stamps == probe.stamps:
             if all(probe.stamps):
                 _cache_agent(_slot(probe, connection.alias), read)
-            return _stored_state(next_probe, stored, read, session_key)
+            return _stored_state(next_probe, stored, read, session_key, connection.alias)
         probe = next_probe
     with transaction.atomic():
         revisions.lock()
@@ -115,7 +117,7 @@ def find(agent_key: str, session_key: str | None) -> StoredState:
         if read is None:
             raise errors.NotFound("agent", agent_key)
         stored = rows.load(probe.catalog_number, probe.catalog_stamp, _hooks)
-        return _stored_state(probe, stored, read, session_key)
+        return _stored_state(probe, stored, read, session_key, connection.alias)
 
 
 def of(
@@ -147,7 +149,7 @@ def cached(probe: state_probe.ProbedState, session_key: str | None) -> StoredSta
     agent = _agents.get(_slot(probe, DEFAULT_DB_ALIAS))
     if stored is None or agent is None:
         return None
-    return _stored_state(probe, stored, agent, session_key)
+    return _stored_state(probe, stored, agent, session_key, DEFAULT_DB_ALIAS)
 
 
 def catalog() -> values.Catalog:
@@ -235,6 +237,7 @@ def forget() -> None:
     """Clear the caches, as in a new process. For tests and measurements."""
     _catalogs.clear()
     _agents.clear()
+    _in_arms.clear()
 
 
 def _compiled(number: int, stamp: str) -> values.Catalog | None:
@@ -322,9 +325,32 @@ def _slot(probe: state_probe.ProbedState, alias: str) -> _Slot:
     return alias, probe.agent_id, probe.agent_stamp, probe.catalog_stamp
 
 
+def _in_arm(
+    probe: state_probe.ProbedState, stored: values.Catalog, agent: consumers.Agent, session: str, alias: str
+) -> consumers.Agent:
+    """Return an agent with a roll-out as it is in a session."""
+    rollout = agent.rollout
+    if rollout is None or not rollouts.includes(rollout, agent.key, session):
+        return agent
+    slot = _slot(probe, alias)
+    found = _in_arms.get(slot)
+    if found is None:
+        found = rollouts.changed(agent, rollout, stored)
+        if all(probe.stamps) and _tried.get() is None:
+            _in_arms.put(slot, found)
+    return found
+
+
 def _stored_state(
-    probe: state_probe.ProbedState, stored: values.Catalog, agent: consumers.Agent, session_key: str | None
+    probe: state_probe.ProbedState,
+    stored: values.Catalog,
+    agent: consumers.Agent,
+    session_key: str | None,
+    alias: str,
 ) -> StoredState:
+    written = agent
+    if agent.rollout is not None and session_key is not None:
+        agent = _in_arm(probe, stored, agent, session_key, alias)
     session = None
     if session_key is not None and probe.state is None:
         session = conversations.Session(key=session_key)
@@ -340,6 +366,6 @@ def _stored_state(
         catalog_stamp=probe.catalog_stamp,
         agent_stamp=probe.agent_stamp,
         agent_id=probe.agent_id,
-        written=agent,
+        written=written,
         expired=expired,
     )

@@ -11,21 +11,26 @@ from typing import Literal, cast
 
 from toolbelt import models
 from toolbelt.core import replay
+from toolbelt.store import audit
 
-Mode = Literal["observe", "schedule"]
-State = Literal["running", "ended", "stopped", "applied", "failed"]
+Mode = Literal["observe", "schedule", "rollout"]
+State = Literal["running", "ended", "stopped", "applied", "failed", "reverted"]
+# What a roll-out keeps of each change of its agent.
+_CHANGED = ("action", "key", "before", "after")
 # How many sessions of a day's calls are told apart, and how many calls are named.
 MAX_SESSIONS, MAX_EXAMPLES = 10_000, 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A draft that is observed from ``starts`` to ``ends``, or applied at ``starts``, and until ``ends`` at the latest.
+    """A draft that is observed from ``starts`` to ``ends``, applied at ``starts``, and until ``ends`` at the latest, or
+    rolled out from ``starts`` to ``ends``: to so many ``percent`` of the sessions of these ``agents``.
 
-    ``author`` began it through the interface ``via``; a scheduled one is applied as that user, whose primary key is
-    ``user``, and only while the ``token`` with this prefix is valid, if it was scheduled with one. ``confirmed`` are
-    the reasons that were confirmed then. ``note`` is why it stopped or failed, and ``mark`` the id of the newest call
-    that was counted. ``calls`` are all that the draft could concern; ``unproven`` and ``unknown`` are as in a proof.
+    ``author`` began it through the interface ``via``; unless it is observed, as that user, whose primary key is
+    ``user`` (None: by a command), and only while the ``token`` with this prefix is valid, if it was begun with one.
+    ``confirmed`` are the reasons that were confirmed then. ``note`` is why it stopped, failed or was reverted, and
+    ``mark`` the id of the newest call that was counted. ``calls`` are all that the draft could concern; ``unproven``
+    and ``unknown`` are as in a proof.
     """
 
     pk: int
@@ -39,6 +44,8 @@ class Trial:
     confirmed: tuple[str, ...]
     starts: dt.datetime
     ends: dt.datetime
+    percent: int
+    agents: tuple[str, ...]
     state: State
     note: str
     mark: int
@@ -86,8 +93,11 @@ def begin(
     token: str = "",
     confirmed: Sequence[str] = (),
     mark: int = 0,
+    percent: int = 0,
+    changes: Mapping[str, Sequence[audit.Entry]] | None = None,
 ) -> Trial:
-    """Store a trial that runs."""
+    """Store a trial that runs. The ``changes`` of a roll-out, by agent, count at once, and until it is over."""
+    changes = changes or {}
     row = models.Trial.objects.create(
         draft_id=draft,
         mode=mode,
@@ -99,8 +109,26 @@ def begin(
         starts=starts,
         ends=ends,
         mark=mark,
+        percent=percent or None,
+        agents=[*changes],
+    )
+    ids = dict(models.Agent.objects.filter(key__in=changes).values_list("key", "pk"))
+    models.Rollout.objects.bulk_create(
+        models.Rollout(
+            agent_id=ids[agent],
+            trial=row,
+            percent=percent,
+            changes=[{name: getattr(change, name) for name in _CHANGED} for change in of_agent],
+        )
+        for agent, of_agent in changes.items()
     )
     return _value(row)
+
+
+def rolled_out(agents: Collection[str]) -> dict[str, Trial]:
+    """Return the roll-outs that run for these agents, by agent."""
+    rows = models.Rollout.objects.filter(agent__key__in=agents).select_related("agent", "trial__draft")
+    return {row.agent.key: _value(row.trial) for row in rows.order_by("agent__key")}
 
 
 def latest(draft: uuid.UUID) -> Trial | None:
@@ -139,8 +167,9 @@ def move_end(pk: int, ends: dt.datetime) -> None:
 
 
 def end(pk: int, state: State, note: str = "") -> None:
-    """Store that a trial is over, and why."""
+    """Store that a trial is over, and why; what is rolled out counts no longer."""
     models.Trial.objects.filter(pk=pk, state="running").update(state=state, note=note)
+    models.Rollout.objects.filter(trial=pk).delete()
 
 
 def add(
@@ -213,6 +242,8 @@ def _value(row: models.Trial) -> Trial:
         confirmed=tuple(row.confirmed),
         starts=row.starts,
         ends=row.ends,
+        percent=row.percent or 0,
+        agents=tuple(row.agents),
         state=cast("State", row.state),
         note=row.note,
         mark=row.mark,

@@ -63,6 +63,9 @@ def of(found: attention.Attention) -> Iterator[alerts.Alert]:
         if trial.mode == "schedule":
             text = f"The draft {trial.title!r} was not applied at its time: {trial.note}"
             yield _alert("draft-not-applied", str(trial.draft), text, path)
+        elif trial.mode == "rollout":
+            text = f"The draft {trial.title!r} is not rolled out any more: {trial.note}"
+            yield _alert("draft-reverted", str(trial.draft), text, path)
         else:
             text = f"The draft {trial.title!r} was observed: apply it, go on, or discard it."
             if trial.note:

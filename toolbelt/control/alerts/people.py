@@ -18,6 +18,7 @@ _BY_PERMISSION: Mapping[str, str] = {
     "server-failed": rights.permission("change", "plugin"),
     "sign-in-needed": rights.permission("change", "plugin"),
     "budget-passed": rights.FLIP,
+    "draft-reverted": rights.FLIP,
     "configuration-drift": rights.permission("change", "loadout"),
     "draft-observed": rights.FLIP,
     "draft-not-applied": rights.FLIP,

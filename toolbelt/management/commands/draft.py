@@ -21,7 +21,7 @@ from toolbelt.management import columns, files, terminal
 class Command(terminal.Command):
     """List drafts, save a belt or an undo as one, and apply or discard one."""
 
-    help = "List drafts, show one, save a belt or an undo as one, apply one as it was seen, observe or discard it."
+    help = "List drafts, show one, save a belt or an undo as one, apply it as it was seen, observe it or roll it out."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Add the subcommands; without one, list the drafts."""
@@ -54,11 +54,41 @@ class Command(terminal.Command):
             default=trials.DAYS,
             help=f"for N days from now (default: {trials.DAYS})",
         )
-        report = commands.add_parser("report", help="print what observing it has counted until now")
-        stop = commands.add_parser("stop", help="stop observing it, or do not apply it at its time")
-        for command in (show, apply, discard, observe, report, stop):
+        roll_out = commands.add_parser(
+            "rollout", help="let it count in some sessions of its agents; apply: in all of them"
+        )
+        roll_out.add_argument(
+            "--percent",
+            metavar="P",
+            type=int,
+            default=trials.PERCENT,
+            help=f"in P %% of the sessions (default: {trials.PERCENT})",
+        )
+        roll_out.add_argument(
+            "--agent",
+            metavar="AGENT",
+            action="append",
+            default=[],
+            dest="agents",
+            help="only for this one of its agents; may be repeated",
+        )
+        roll_out.add_argument(
+            "--days",
+            metavar="N",
+            type=int,
+            default=trials.DAYS,
+            help=f"for N days from now, unless it is applied before (default: {trials.DAYS})",
+        )
+        roll_out.add_argument("--confirm", action="store_true", help="confirm a change that is far-reaching")
+        report = commands.add_parser(
+            "report", help="print what observing it or rolling it out has counted until now"
+        )
+        stop = commands.add_parser(
+            "stop", help="stop observing it or rolling it out, or do not apply it at its time"
+        )
+        for command in (show, apply, discard, observe, roll_out, report, stop):
             command.add_argument("draft", metavar="DRAFT", help="its key")
-        for command in (save, apply, discard, observe, stop):
+        for command in (save, apply, discard, observe, roll_out, stop):
             command.add_argument("--reason", metavar="TEXT", default="", help="a reason, for the audit log")
 
     def handle(self, *args: Any, act: str | None, **options: Any) -> None:
@@ -130,6 +160,20 @@ def _observe(options: dict[str, Any]) -> Iterator[str]:
     yield f"Observed until {grants.format_time(trial.ends)}. Nothing changes for agents."
 
 
+def _roll_out(options: dict[str, Any]) -> Iterator[str]:
+    trial = trials.roll_out(
+        _write(options).replace(confirm=options["confirm"]),
+        options["draft"],
+        percent=options["percent"],
+        agents=options["agents"],
+        ends=_in_days(options["days"], trials.MAX_DAYS),
+    )
+    yield (
+        f"Rolled out to {trial.percent} % of the sessions of {', '.join(trial.agents)}"
+        f" until {grants.format_time(trial.ends)}."
+    )
+
+
 def _report(options: dict[str, Any]) -> Iterator[str]:
     trial = trials.latest(drafts.find(options["draft"]).key)
     if trial is None or trial.mode != "observe":
@@ -146,8 +190,9 @@ def _report(options: dict[str, Any]) -> Iterator[str]:
 
 
 def _stop(options: dict[str, Any]) -> Iterator[str]:
-    trials.stop(_write(options), options["draft"])
-    yield "Stopped. Nothing was changed."
+    trial = trials.stop(_write(options), options["draft"])
+    is_back = trial.mode == "rollout"
+    yield "Stopped: it counts in no session any more." if is_back else "Stopped. Nothing was changed."
 
 
 def _in_days(days: int, maximum: int) -> dt.datetime:
@@ -170,6 +215,7 @@ _ACTS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "apply": _apply,
     "discard": _discard,
     "observe": _observe,
+    "rollout": _roll_out,
     "report": _report,
     "stop": _stop,
 }

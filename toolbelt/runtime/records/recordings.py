@@ -70,6 +70,8 @@ class Recording:
     definition: str | None = None
     is_dispatched: bool = False
     state: str | None = None
+    # The roll-out in whose new arm the session is.
+    trial: int | None = None
     # The gate rule that decided about it, and the observed ones that would have.
     rule: str = ""
     would: str = ""
@@ -80,7 +82,9 @@ class Recording:
     def note_state(self, snapshot: resolution.Snapshot, revision: int) -> None:
         """Note the state that decides on the call."""
         self.revision = revision
-        self.state = sessions.state(snapshot.session, snapshot.request_id)
+        arm = snapshot.agent.arm
+        self.state = sessions.state(snapshot.session, snapshot.request_id, arm)
+        self.trial = None if arm is None else arm.trial
 
     def note_decision(self, resolved: budgets.Resolution, *, is_refused: bool, version: str = "") -> None:
         """Note the reason code of the tool's state, in words too if its call is refused for that, and its version.
@@ -153,6 +157,7 @@ class Recording:
             "definition": self.definition,
             "rule": self.rule,
             "would": self.would,
+            "trial": self.trial,
             "arguments_digest": digest(self.arguments, text),
             "detail": self.detail,
             "chosen_fields": chosen(self.recorded_fields, self.arguments) if self.recorded_fields else None,

@@ -47,7 +47,8 @@ def cache_key(snapshot: resolution.Snapshot, agent_stamp: str) -> CacheKey:
     # How many switches and overrides have not expired yet: the stamp does not change when one expires.
     ending = len(snapshot.agent.ends)
     kinds = tuple(snapshot.kind_loadouts.items())
-    return agent_stamp, ending, _session_state(snapshot), snapshot.subagent, kinds
+    in_arm = snapshot.agent.arm is not None
+    return agent_stamp, ending, in_arm, _session_state(snapshot), snapshot.subagent, kinds
 
 
 def cached(snapshot: resolution.Snapshot, key: CacheKey) -> surface.Surface | None:

@@ -29,6 +29,7 @@ OF_AGENTS: Mapping[type[orm.Model], str] = {
     models.AgentToolkit: "agent_id",
     models.ToolkitSwitch: "agent_id",
     models.ToolOverride: "agent_id",
+    models.Rollout: "agent_id",
 }
 
 

@@ -152,6 +152,8 @@ _IRREVERSIBLE = frozenset(
         "draft.observe",
         "draft.schedule",
         "draft.extend",
+        "draft.rollout",
+        "draft.revert",
         "draft.stop",
     }
 )

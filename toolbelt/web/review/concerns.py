@@ -181,6 +181,8 @@ def _trial(trial: trials.Trial) -> Concern:
     note = words.cut(texts.visible(trial.note), MAX_ERROR_LENGTH)
     if trial.mode == "schedule":
         return Concern("danger", f"“{title}” was not applied at its time", note, url, "Decide")
+    if trial.mode == "rollout":
+        return Concern("danger", f"“{title}” is not rolled out any more", note, url, "Decide")
     if note:
         return Concern("discoverable", f"“{title}” could not be observed any longer", note, url, "Decide")
     return Concern("discoverable", f"“{title}” was observed", "Apply it, or discard it.", url, "Decide")

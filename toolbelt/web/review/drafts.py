@@ -152,11 +152,13 @@ def schedule(request: http.Request, draft: uuid.UUID) -> HttpResponse:
 
 @require_POST
 def stop(request: http.Request, draft: uuid.UUID) -> HttpResponse:
-    """Stop observing a draft, or do not apply it at its time."""
+    """Stop observing a draft or rolling it out, or do not apply it at its time."""
     found = _check(request, draft)
     responses.declare(request, _address(found), refusal="Not stopped")
-    trials.stop(responses.write(request, kit.Change(request.POST).checked()), found.key)
-    return responses.respond(request, notices.Notice(text="Stopped. Nothing was changed."))
+    trial = trials.stop(responses.write(request, kit.Change(request.POST).checked()), found.key)
+    is_back = trial.mode == "rollout"
+    text = "Taken back: it counts in no session any more." if is_back else "Stopped. Nothing was changed."
+    return responses.respond(request, notices.Notice(text=text))
 
 
 @require_POST
@@ -218,6 +220,7 @@ class _Trial(pieces.View):
     def __init__(self, request: http.Request, trial: trials.Trial, is_open: bool) -> None:
         self.mode, self.is_running = trial.mode, trial.is_running
         self.starts, self.ends, self.author = trial.starts, trial.ends, trial.author
+        self.percent, self.agents = trial.percent, trial.agents
         self.note = trial.note if is_open or not trial.note else _HIDDEN
         is_report = trial.mode == "observe" and rights.may_read(request.user, "call_record")
         self.report = proofs.Page(request, trials.report(trial), "") if is_report else None

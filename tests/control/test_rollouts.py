@@ -1,0 +1,357 @@
+"""Tests that a draft is rolled out to some sessions: only to those, as it was approved, and back at once."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib import auth
+
+from toolbelt import models
+from toolbelt.control import drafts, proofs, self_checks, trial_rounds, trials, writing
+from toolbelt.control.access import switches
+from toolbelt.control.catalog import blocking, entries
+from toolbelt.control.config import belts
+from toolbelt.control.people import roles
+from toolbelt.core import agents, errors, rollouts
+from toolbelt.runtime import calls, surfaces
+from toolbelt.runtime.calls import admissions
+from toolbelt.runtime.records import record_writer
+from toolbelt.store import audit, clock, snapshots
+
+WRITE = writing.by("olive", via="screen")
+CONFIRMED = WRITE.replace(confirm=True)
+NOW = dt.datetime(2026, 11, 29, 12, 0, tzinfo=dt.UTC)
+HOUR, DAY = dt.timedelta(hours=1), dt.timedelta(days=1)
+
+
+@pytest.fixture
+def olive(db: None) -> Any:
+    auth.get_user_model().objects.create_user("olive")
+    roles.assign(WRITE, "olive", "operator")
+    return auth.get_user_model().objects.get(username="olive")
+
+
+def flip(agent: str = "bob", key: str = "reading", on: bool | None = False) -> Callable[[writing.Write], Any]:
+    return lambda write: switches.flip(write, agent, key, on)
+
+
+def saved(*acts: Callable[[writing.Write], Any]) -> drafts.Draft:
+    def act(write: writing.Write) -> None:
+        for each in acts:
+            each(write)
+
+    with clock.stopped(NOW):
+        return drafts.save(WRITE, act)
+
+
+def rolled_out(draft: drafts.Draft, **options: Any) -> trials.Trial:
+    with clock.stopped(NOW):
+        return trials.roll_out(CONFIRMED, draft.key, **{"percent": 50, **options})
+
+
+@pytest.fixture
+def draft(stored: None, olive: Any) -> drafts.Draft:
+    return saved(flip())
+
+
+def of(draft: drafts.Draft) -> trials.Trial:
+    trial = trials.latest(draft.key)
+    assert trial is not None
+    return trial
+
+
+def in_arm(trial: trials.Trial, is_new: bool, agent: str = "bob") -> str:
+    """Return a session of the new arm, or of the old one."""
+    rollout = agents.Rollout(trial=trial.pk, percent=trial.percent, changes="[]")
+    names = (f"s{number}" for number in range(1000))
+    return next(name for name in names if rollouts.includes(rollout, agent, name) is is_new)
+
+
+def active(session: str | None = None, agent: str = "bob") -> set[str]:
+    return set(surfaces.ask(agent, session).resolution.active)
+
+
+def round_at(moment: dt.datetime) -> int:
+    with clock.stopped(moment):
+        return trial_rounds.run()
+
+
+def test_only_sessions_of_the_new_arm_have_the_draft(draft: drafts.Draft) -> None:
+    before = active()
+    trial = rolled_out(draft)
+    new, old = in_arm(trial, True), in_arm(trial, False)
+
+    assert active(new) == before - {"git__status", "git__log"}
+    assert active(old) == active(None) == before
+    assert snapshots.find("bob", None).agent.switches == {"reading": True}
+    assert belts.export()["agents"][1]["tools_config"] == {"reading": True}
+    assert surfaces.ask("bob", new).fingerprint != surfaces.ask("bob", old).fingerprint
+    assert surfaces.ask("ada", new).fingerprint == surfaces.ask("ada", old).fingerprint
+
+
+def test_it_counts_in_all_sessions_when_it_is_applied_and_in_none_when_it_is_stopped(
+    draft: drafts.Draft,
+) -> None:
+    before = active()
+    trial = rolled_out(draft)
+    new, old = in_arm(trial, True), in_arm(trial, False)
+    with clock.stopped(NOW):
+        trials.stop(WRITE, draft.key)
+    assert active(new) == active(old) == before
+    assert of(draft).state == "stopped"
+
+    rolled_out(draft)
+    with clock.stopped(NOW):
+        drafts.apply(CONFIRMED, draft.key)
+    assert active(new) == active(old) == active() == before - {"git__status", "git__log"}
+    assert of(draft).state == "applied"
+    assert not models.Rollout.objects.exists()
+    actions = [entry.action for entry in audit.page(subject_kind="draft").entries]
+    assert actions == ["draft.rollout", "draft.stop", "draft.rollout", "draft.save"]
+    [entry] = audit.of_batch(draft.key)
+    assert (entry.action, entry.after) == ("switch.set", False)
+
+
+def test_it_goes_back_at_its_end_and_waits_to_be_decided_about(draft: drafts.Draft) -> None:
+    trial = rolled_out(draft)
+    assert trial.ends == NOW + 14 * DAY
+
+    assert round_at(NOW + 14 * DAY - HOUR) == 0
+    assert not active(in_arm(trial, True)) & {"git__status"}
+    assert round_at(NOW + 14 * DAY) == 1
+
+    assert active(in_arm(trial, True)) == active(None)
+    [undecided] = trials.undecided()
+    assert (undecided.state, drafts.find(draft.key).applied) == ("ended", None)
+    newest = audit.page(subject_kind="draft").entries[0]
+    assert (newest.action, newest.actor, newest.actor_kind) == ("draft.revert", "system", "clock")
+    assert newest.reason
+
+
+def test_what_has_to_be_confirmed_to_apply_it_has_to_be_confirmed(stored: None, olive: Any) -> None:
+    entries.change(WRITE, "agent", "bob", {"protected": True})
+    draft = saved(flip())
+    with clock.stopped(NOW), pytest.raises(errors.ConfirmationRequired):
+        trials.roll_out(WRITE, draft.key)
+
+    assert not models.Trial.objects.exists()
+    assert not models.Rollout.objects.exists()
+    assert rolled_out(draft).confirmed == ("bob is protected.",)
+
+
+def test_other_changes_count_in_both_arms(draft: drafts.Draft) -> None:
+    trial = rolled_out(draft)
+    new, old = in_arm(trial, True), in_arm(trial, False)
+    switches.flip(CONFIRMED, "bob", "pushing", True)
+    assert all("git__push" in active(session) for session in (new, old))
+
+    blocking.set_blocked(CONFIRMED, "tool", "clock", True)
+    assert not any("clock" in active(session) for session in (new, old))
+
+
+def test_a_denial_of_what_is_rolled_out_counts_at_once(stored: None, olive: Any) -> None:
+    draft = saved(flip("bob", "pushing", True))
+    trial = rolled_out(draft)
+    new = in_arm(trial, True)
+    assert "git__push" in active(new)
+
+    switches.flip(CONFIRMED, "bob", "pushing", False)
+    assert "git__push" not in active(new)
+    assert active(new) == active(in_arm(trial, False))
+    assert round_at(NOW + HOUR) == 1
+    assert (of(draft).state, "pushing of agent bob" in of(draft).note) == ("reverted", True)
+    switches.flip(CONFIRMED, "bob", "pushing", None)
+    assert "git__push" not in active(new)
+
+
+def test_an_override_that_is_off_counts_although_the_toolkit_is_rolled_out(stored: None, olive: Any) -> None:
+    draft = saved(flip("bob", "pushing", True))
+    new = in_arm(rolled_out(draft), True)
+    switches.override(CONFIRMED, "bob", "git__push", False)
+
+    assert "git__push" not in active(new)
+    assert round_at(NOW + HOUR) == 0
+
+
+def demoted(olive: Any) -> None:
+    roles.remove(WRITE, "olive", "operator")
+
+
+def deactivated(olive: Any) -> None:
+    olive.is_active = False
+    olive.save()
+
+
+def replaced(olive: Any) -> None:
+    olive.delete()
+    auth.get_user_model().objects.create_user("olive")
+    roles.assign(WRITE, "olive", "operator")
+
+
+def protected(olive: Any) -> None:
+    entries.change(WRITE, "agent", "bob", {"protected": True})
+
+
+@pytest.mark.parametrize("meanwhile", [demoted, deactivated, replaced, protected])
+def test_it_is_taken_back_if_who_began_it_could_not_begin_it_now(
+    meanwhile: Callable[[Any], None], draft: drafts.Draft, olive: Any
+) -> None:
+    new = in_arm(rolled_out(draft), True)
+    assert round_at(NOW + HOUR) == 0
+    meanwhile(olive)
+
+    assert round_at(NOW + 2 * HOUR) == 1
+
+    assert "git__status" in active(new)
+    [trial] = trials.undecided()
+    assert trial.state == "reverted"
+    assert trial.note
+    entry = audit.page(subject_kind="draft").entries[0]
+    assert (entry.action, entry.reason) == ("draft.revert", trial.note)
+
+
+def test_one_from_the_command_line_has_no_user_whose_rights_could_end(draft: drafts.Draft) -> None:
+    with clock.stopped(NOW):
+        trials.roll_out(writing.by("root", via="command", reason="Try").replace(confirm=True), draft.key)
+
+    assert round_at(NOW + HOUR) == 0
+    assert of(draft).is_running
+
+
+def test_an_agent_does_not_roll_out(draft: drafts.Draft) -> None:
+    with clock.stopped(NOW), pytest.raises(errors.Refused):
+        trials.roll_out(writing.by("agent:bob", via="api", kind="agent"), draft.key)
+
+
+def put_loadout(write: writing.Write) -> None:
+    entries.put(write, "loadout", {"name": "house", "plugins": ["git"]})
+
+
+def timed(write: writing.Write) -> None:
+    switches.flip(write, "bob", "pushing", True, ends=clock.now() + DAY)
+
+
+@pytest.mark.parametrize(
+    ("act", "named"),
+    [
+        (lambda write: entries.change(write, "toolkit", "reading", {"policy": "Look."}), "toolkit reading"),
+        (put_loadout, "loadout house"),
+        (lambda write: entries.change(write, "agent", "bob", {"title": "Bob"}), "title of bob"),
+        (lambda write: entries.change(write, "agent", "bob", {"subagent_kinds": ["plan"]}), "subagent_kinds"),
+        (lambda write: entries.put(write, "agent", {"key": "eve"}), "eve"),
+        (lambda write: entries.remove(write, "agent", "ada"), "ada"),
+        (timed, "pushing of bob"),
+    ],
+)
+def test_what_cannot_count_in_only_some_sessions_is_refused_with_the_way_out(
+    act: Callable[[writing.Write], Any], named: str, stored: None, olive: Any
+) -> None:
+    draft = saved(act)
+    with pytest.raises(errors.Refused, match=named):
+        rolled_out(draft)
+
+    assert not models.Trial.objects.exists()
+
+
+def test_it_is_rolled_out_to_named_agents_first(stored: None, olive: Any) -> None:
+    draft = saved(flip("bob"), flip("ada", "reading", True))
+    before = active(agent="ada")
+    trial = rolled_out(draft, percent=100, agents=["bob"])
+
+    assert trial.agents == ("bob",)
+    assert "git__log" not in active("s1")
+    assert active("s1", "ada") == before
+    assert "git__log" in active(None)
+    with clock.stopped(NOW):
+        drafts.apply(CONFIRMED, draft.key)
+    assert "git__log" in active("s1", "ada")
+    assert "git__log" not in active(None)
+
+
+def test_an_agent_has_one_roll_out_at_a_time(draft: drafts.Draft) -> None:
+    other = saved(flip("bob", "pushing", True), flip("ada", "pushing", True))
+    rolled_out(draft)
+
+    with pytest.raises(errors.Refused, match="bob"):
+        rolled_out(other)
+    with pytest.raises(errors.Refused):
+        rolled_out(draft)
+    rolled_out(other, agents=["ada"])
+    with clock.stopped(NOW), pytest.raises(errors.Refused):
+        drafts.discard(WRITE, draft.key)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"percent": 0}, {"percent": 101}, {"agents": ["ada"]}, {"ends": NOW}, {"ends": NOW + 91 * DAY}],
+)
+def test_what_makes_no_sense_is_an_error(options: dict[str, Any], draft: drafts.Draft) -> None:
+    with pytest.raises(errors.Invalid):
+        rolled_out(draft, **options)
+
+
+def test_a_deleted_agent_leaves_no_roll_out(draft: drafts.Draft) -> None:
+    rolled_out(draft)
+    entries.remove(CONFIRMED, "agent", "bob")
+
+    assert not models.Rollout.objects.exists()
+    assert round_at(NOW + HOUR) == 1
+    assert of(draft).state == "reverted"
+
+
+def called(session: str | None, tool: str = "git__log") -> models.CallRecord:
+    with contextlib.suppress(admissions.NotAdmittedError), calls.admitted("bob", tool, {}, session):
+        pass
+    record_writer.flush(5)
+    return models.CallRecord.objects.order_by("-id")[0]
+
+
+def test_records_name_the_roll_out_and_are_replayed_in_their_arm(draft: drafts.Draft) -> None:
+    trial = rolled_out(draft)
+    new, old = in_arm(trial, True), in_arm(trial, False)
+    refused, admitted, without = called(new), called(old), called(None)
+    assert (refused.trial, admitted.trial, without.trial) == (trial.pk, None, None)
+    assert (refused.reason, admitted.reason) == ("switch-off", "switch-on")
+    assert self_checks.check(days=30).mismatches == ()
+    assert self_checks.check(days=30).reproduced == 3
+
+    with clock.stopped(NOW):
+        drafts.apply(CONFIRMED, draft.key)
+        models.Draft.objects.all().delete()
+    entries.change(CONFIRMED, "toolkit", "reading", {"members": ["git__status"]})
+    called(new)
+    checked = self_checks.check(days=30)
+    assert (checked.reproduced, checked.mismatches) == (4, ())
+
+
+def test_a_proof_of_today_counts_the_new_arm_only_while_it_runs(stored: None, olive: Any) -> None:
+    draft = saved(flip("bob", "pushing", True))
+    trial = rolled_out(draft)
+    called(in_arm(trial, True), "git__push")
+    called(in_arm(trial, False), "git__push")
+
+    def refused() -> list[tuple[str, int]]:
+        proof = proofs.prove(lambda: switches.override(CONFIRMED, "bob", "git__push", False))
+        return [(row.tool, row.calls) for row in proof.rows]
+
+    assert refused() == [("git__push", 1)]
+    with clock.stopped(NOW):
+        trials.stop(WRITE, draft.key)
+    assert refused() == []
+
+
+def test_a_proof_of_a_loadout_covers_the_new_arms_that_have_it(stored: None, olive: Any) -> None:
+    put_loadout(WRITE)
+    draft = saved(lambda write: entries.change(write, "agent", "bob", {"loadout": "house"}))
+    trial = rolled_out(draft)
+    called(in_arm(trial, True), "git__push")
+
+    for basis in proofs.BASES:
+        proof = proofs.prove(
+            lambda: entries.change(CONFIRMED, "loadout", "house", {"disabled": ["git__push"]}), basis=basis
+        )
+        assert [(row.tool, row.after, row.calls) for row in proof.rows] == [("git__push", "refused", 1)]

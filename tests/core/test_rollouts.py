@@ -1,0 +1,109 @@
+"""Tests of who is in the new arm of a roll-out, and of what the agent has there."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolbelt.core import agents, belts, rollouts, sessions
+
+
+def rollout(*changes: dict[str, Any], trial: int = 7, percent: int = 10) -> agents.Rollout:
+    return agents.Rollout(trial=trial, percent=percent, changes=json.dumps(changes))
+
+
+def switch(key: str, before: Any, after: Any) -> dict[str, Any]:
+    return {"action": "switch.set", "key": key, "before": before, "after": after}
+
+
+def fields(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    return {"action": "agent.change", "key": "", "before": before, "after": after}
+
+
+@pytest.fixture
+def belt() -> belts.Belt:
+    return belts.load(
+        {
+            "tools": [{"key": "look"}, {"key": "push"}],
+            "toolkits": [{"key": "reading", "members": ["look"]}, {"key": "pushing", "members": ["push"]}],
+            "loadouts": [{"name": "house"}],
+            "agents": [{"key": "ada", "title": "Ada", "tools_config": {"reading": True, "push": False}}],
+        }
+    )
+
+
+def changed(belt: belts.Belt, *changes: dict[str, Any]) -> agents.Agent:
+    return rollouts.changed(belt.agents["ada"], rollout(*changes), belt.catalog)
+
+
+def test_a_share_of_sessions_is_in_the_new_arm_always_the_same_ones() -> None:
+    names = [f"s{number}" for number in range(4000)]
+    tenth = {name for name in names if rollouts.includes(rollout(), "ada", name)}
+    half = {name for name in names if rollouts.includes(rollout(percent=50), "ada", name)}
+    every = {name for name in names if rollouts.includes(rollout(percent=100), "ada", name)}
+
+    assert 340 < len(tenth) < 460
+    assert 1900 < len(half) < 2100
+    assert len(every) == 4000
+    assert tenth < half
+    # By the formula that is documented, so that a session has the same arm in every version and process.
+    assert [name for name in names[:40] if name in tenth] == ["s1", "s10", "s16", "s19", "s20"]
+
+
+def test_another_roll_out_and_another_agent_have_other_sessions() -> None:
+    names = [f"s{number}" for number in range(1000)]
+    arms = [
+        {name for name in names if rollouts.includes(rollout(trial=trial), agent, name)}
+        for trial, agent in ((7, "ada"), (8, "ada"), (7, "bob"))
+    ]
+
+    assert len(set(map(frozenset, arms))) == 3
+
+
+def test_the_new_arm_has_the_changes_and_nothing_else(belt: belts.Belt) -> None:
+    agent = changed(
+        belt,
+        switch("reading", True, False),
+        switch("push", False, None),
+        fields({"loadout": None}, {"loadout": "house", "budget": {"max_tools": 3}}),
+    )
+
+    assert (agent.switches, agent.overrides) == ({"reading": False}, {})
+    assert (agent.loadout, agent.budget) == ("house", agents.Budget(max_tools=3))
+    assert (agent.title, agent.arm and agent.arm.trial) == ("Ada", 7)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        switch("reading", None, False),
+        switch("push", True, None),
+        fields({"loadout": "other"}, {"loadout": "house"}),
+        fields({}, {"title": "Lovelace"}),
+    ],
+)
+def test_what_is_not_as_it_was_when_it_began_is_not_changed(belt: belts.Belt, change: dict[str, Any]) -> None:
+    agent = changed(belt, switch("pushing", None, True), change)
+
+    assert agent is belt.agents["ada"]
+
+
+def test_a_key_that_is_changed_twice_is_compared_with_its_first_value(belt: belts.Belt) -> None:
+    agent = changed(belt, switch("reading", True, None), switch("reading", None, False))
+
+    assert agent.switches == {"reading": False}
+
+
+def test_the_state_of_a_session_says_in_which_arm_it_was() -> None:
+    arm = rollout(switch("reading", True, False))
+    state = sessions.state(sessions.Session(key="s1"), "r1", arm)
+
+    found = sessions.arm(state)
+    assert found is not None
+    assert (found.trial, json.loads(found.changes)) == (7, [switch("reading", True, False)])
+    assert sessions.with_state(json.loads(state)).changes == ()
+    named = sessions.with_change(sessions.NEW, "tool", '"rollout"', True, None)
+    assert sessions.arm(sessions.state(named, None)) is None
+    assert sessions.state(sessions.NEW, None) == ""
