@@ -151,6 +151,13 @@ def test_a_draft_is_rolled_out_while_the_token_is_valid(olga: Asking, is_revoked
     assert olga.post(f"/drafts/{key}/rollout", body).status_code == 200
     trial = olga.get(f"/drafts/{key}").json()["trial"]
     assert (trial["mode"], trial["percent"], trial["agents"]) == ("rollout", 100, ["bob"])
+    arms = {
+        "new": {"sessions": 0, "failed": 0},
+        "old": {"sessions": 0, "failed": 0},
+        "refused": 0,
+        "score": 0,
+    }
+    assert {name: value for name, value in trial["arms"].items() if name != "sentence"} == arms
     assert surfaces.ask("bob", "s1").fingerprint != surfaces.ask("bob").fingerprint
     [token] = tokens.all_tokens()
     if is_revoked:

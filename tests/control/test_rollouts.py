@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib import auth
 
+from tests import factories
 from toolbelt import models
 from toolbelt.control import drafts, proofs, self_checks, trial_rounds, trials, writing
 from toolbelt.control.access import switches
+from toolbelt.control.alerts import events
 from toolbelt.control.catalog import blocking, entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import roles
@@ -355,3 +358,74 @@ def test_a_proof_of_a_loadout_covers_the_new_arms_that_have_it(stored: None, oli
             lambda: entries.change(CONFIRMED, "loadout", "house", {"disabled": ["git__push"]}), basis=basis
         )
         assert [(row.tool, row.after, row.calls) for row in proof.rows] == [("git__push", "refused", 1)]
+
+
+def sessions(trial: trials.Trial, is_new: bool, number: int, failed: int, **about: Any) -> None:
+    """Record calls of so many sessions of an arm, of which some failed."""
+    rollout = agents.Rollout(trial=trial.pk, percent=trial.percent, changes="[]")
+    names = (f"s{each}" for each in itertools.count())
+    arm = (name for name in names if rollouts.includes(rollout, "bob", name) is is_new)
+    for place, name in enumerate(itertools.islice(arm, number)):
+        outcome = "tool-failed" if place < failed else "ok"
+        about = {"agent": "bob", "trial": trial.pk if is_new else None, **about}
+        made = [factories.call("git__push", session=name, outcome=each, **about) for each in ("ok", outcome)]
+        models.CallRecord.objects.filter(pk__in=[each.pk for each in made]).update(at=NOW + HOUR)
+
+
+def test_it_is_taken_back_if_the_sessions_that_have_it_do_worse(draft: drafts.Draft) -> None:
+    trial = rolled_out(draft)
+    sessions(trial, False, 60, 2)
+    sessions(trial, True, 20, 0)
+    assert round_at(NOW + 2 * HOUR) == 0
+    assert of(draft).arms[:2] == ((20, 0), (60, 2))
+    # These sessions are there already: they fail now.
+    sessions(trial, True, 40, 14)
+
+    assert round_at(NOW + 3 * HOUR) == 1
+
+    found = of(draft)
+    assert (found.state, found.arms[:2]) == ("reverted", ((40, 14), (60, 2)))
+    assert "14 of 40 sessions" in found.note
+    assert "2 of 60" in found.note
+    assert active(in_arm(trial, True)) == active(None)
+    entry = audit.page(subject_kind="draft").entries[0]
+    assert (entry.action, entry.actor, entry.reason) == ("draft.revert", "system", found.note)
+    found_alerts = (alert for load in events.SOURCES.values() for alert in load())
+    [alert] = [alert for alert in found_alerts if alert.event == "draft-reverted"]
+    assert alert.subject == str(draft.key)
+    assert "14 of 40" in alert.text
+
+
+def test_it_stays_if_they_do_as_the_others(draft: drafts.Draft) -> None:
+    trial = rolled_out(draft)
+    sessions(trial, False, 60, 20)
+    sessions(trial, True, 60, 22)
+    # Before it began, of another agent, and without a session.
+    factories.call(agent="bob", session="s1", outcome="tool-failed", days_ago=500)
+    factories.call(agent="ada", session="s1", outcome="tool-failed")
+    factories.call(agent="bob", outcome="tool-failed")
+
+    assert round_at(NOW + 2 * HOUR) == 0
+    assert of(draft).arms == ((60, 22), (60, 20), 0)
+    assert "no more than chance" in trials.compare(of(draft).arms)
+
+
+@pytest.mark.parametrize("number", [rollouts.MAX_REFUSED - 1, rollouts.MAX_REFUSED])
+def test_it_is_taken_back_once_its_changes_refuse_calls_of_many_sessions(
+    draft: drafts.Draft, number: int
+) -> None:
+    trial = rolled_out(draft, percent=100)
+    for place in range(number):
+        called(f"s{place}")
+        # Refused in both arms.
+        called(f"other{place}", "git__push")
+    models.CallRecord.objects.update(at=NOW + HOUR)
+
+    assert round_at(NOW + 2 * HOUR) == (number == rollouts.MAX_REFUSED)
+
+    found = of(draft)
+    assert found.arms.refused == number
+    assert (found.state, "10 sessions" in found.note) == (
+        ("reverted", True) if number == rollouts.MAX_REFUSED else ("running", False)
+    )
+    assert trial.percent == 100

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+import statistics
 from typing import Any
 
 import pytest
@@ -107,3 +109,59 @@ def test_the_state_of_a_session_says_in_which_arm_it_was() -> None:
     named = sessions.with_change(sessions.NEW, "tool", '"rollout"', True, None)
     assert sessions.arm(sessions.state(named, None)) is None
     assert sessions.state(sessions.NEW, None) == ""
+
+
+def simulated(dice: random.Random, failing: float, broken: float, *, percent: int, sessions: int) -> int:
+    """Return after how many sessions of the new arm it is taken back; 0 if it is not."""
+    before = now = rollouts.Arms()
+    for _ in range(sessions):
+        is_new = dice.random() * 100 < percent
+        is_failed = dice.random() < failing or (is_new and dice.random() < broken)
+        arm = now.new if is_new else now.old
+        arm = rollouts.Arm(arm.sessions + 1, arm.failed + is_failed)
+        now = now._replace(new=arm) if is_new else now._replace(old=arm)
+        if rollouts.is_due(before, now):
+            before = now
+            if now.is_worse:
+                return now.new.sessions
+    return 0
+
+
+@pytest.mark.parametrize("percent", [5, 10, 50])
+@pytest.mark.parametrize("failing", [0.003, 0.01, 0.03, 0.1])
+def test_what_harms_nothing_is_seldom_taken_back(percent: int, failing: float) -> None:
+    dice = random.Random(f"{percent} {failing}")  # noqa: S311
+    taken = [simulated(dice, failing, 0, percent=percent, sessions=600) for _ in range(300)]
+
+    assert sum(map(bool, taken)) / len(taken) <= 0.04
+
+
+@pytest.mark.parametrize(("broken", "within"), [(0.1, 150), (0.3, 45)])
+@pytest.mark.parametrize("percent", [5, 50])
+def test_what_breaks_sessions_is_found_early(percent: int, broken: float, within: int) -> None:
+    dice = random.Random(f"{percent} {broken}")  # noqa: S311
+    taken = [simulated(dice, 0.03, broken, percent=percent, sessions=4000) for _ in range(100)]
+
+    assert all(taken)
+    assert statistics.median(taken) <= within
+
+
+def test_the_new_arm_is_worse_if_chance_hardly_explains_it() -> None:
+    def arms(new: tuple[int, int], old: tuple[int, int]) -> rollouts.Arms:
+        return rollouts.Arms(rollouts.Arm(*new), rollouts.Arm(*old))
+
+    assert arms((50, 15), (500, 20)).is_worse
+    assert arms((50, 15), (500, 20)).score == pytest.approx(7.18, abs=0.01)
+    for new, old in (
+        ((19, 15), (500, 20)),
+        ((50, 15), (19, 0)),
+        # Fewer than three.
+        ((20, 2), (500, 1)),
+        # By less than two points of a hundred.
+        ((100_000, 1_500), (100_000, 1_000)),
+        ((50, 2), (500, 20)),
+        ((500, 20), (50, 15)),
+        ((20, 0), (20, 0)),
+        ((0, 0), (0, 0)),
+    ):
+        assert not arms(new, old).is_worse, (new, old)

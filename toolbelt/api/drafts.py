@@ -19,7 +19,7 @@ from toolbelt.control import drafts, proofs, trials, undo, writing
 from toolbelt.control.config import belt_plans
 from toolbelt.control.people import rights
 from toolbelt.control.reports import audit_serializer
-from toolbelt.core import errors
+from toolbelt.core import errors, rollouts
 
 router = ninja.Router(tags=["drafts"])
 
@@ -42,6 +42,33 @@ class DraftRequest(schemas.Body):
         pydantic.Field(description=f"When it is discarded: in {drafts.KEPT.days} days, if this is missing."),
     ] = None
     reason: names.Reason = ""
+
+
+class Arm(ninja.Schema):
+    """The sessions of one side of a roll-out."""
+
+    sessions: int
+    failed: Annotated[int, pydantic.Field(description="How many of them have a refused or failed call.")]
+
+
+class Arms(ninja.Schema):
+    """Both sides of a roll-out, as they were counted in the last minute."""
+
+    new: Annotated[Arm, pydantic.Field(description="The sessions that have it.")]
+    old: Annotated[Arm, pydantic.Field(description="The other sessions of the same agents.")]
+    refused: Annotated[
+        int, pydantic.Field(description="In how many sessions only its changes refused a call.")
+    ]
+    score: Annotated[
+        float,
+        pydantic.Field(description="By how many standard errors more of the sessions that have it failed."),
+    ]
+    sentence: Annotated[str, pydantic.Field(description="The comparison, in words.")]
+
+    @staticmethod
+    def resolve_sentence(arms: rollouts.Arms) -> str:
+        """Return the comparison, in words."""
+        return trials.compare(arms)
 
 
 class Trial(ninja.Schema):
@@ -72,7 +99,13 @@ class Trial(ninja.Schema):
         int, pydantic.Field(description="The share of sessions that a roll-out is for; 0 for others.")
     ]
     agents: Annotated[list[str], pydantic.Field(description="The agents that a roll-out is for.")]
+    arms: Annotated[Arms | None, pydantic.Field(description="How a roll-out goes; null for others.")]
     note: str
+
+    @staticmethod
+    def resolve_arms(trial: trials.Trial) -> rollouts.Arms | None:
+        """Return the arms of a roll-out."""
+        return trial.arms if trial.mode == "rollout" else None
 
 
 class DraftChange(ninja.Schema):

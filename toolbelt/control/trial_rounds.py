@@ -19,10 +19,11 @@ from typing import cast
 import structlog
 from django.contrib import auth
 
+from toolbelt import conf
 from toolbelt.control import drafts, proofs, repeating, trials, writing
 from toolbelt.control.access import expirations
 from toolbelt.control.people import rights
-from toolbelt.core import errors
+from toolbelt.core import errors, replay, rollouts
 from toolbelt.store import clock, credentials, locks, recorded_facts
 from toolbelt.store import trials as rows
 
@@ -119,12 +120,39 @@ def _apply(trial: rows.Trial) -> bool:
 
 
 def _watch(trial: rows.Trial) -> bool:
-    """End a roll-out at its end. Raise if its draft could not be applied any more by who began it."""
+    """End a roll-out at its end. Raise if its draft could not be applied any more by who began it, or if the sessions
+    that have it do worse.
+    """
     if trial.ends <= clock.now():
-        _end_trial(trial, "ended", "Its time was over.")
+        _end_trial(trial, "ended", "It has reached its end.")
         return True
     _check(trial)
+    newest = recorded_facts.newest_id()
+    if newest > trial.until:
+        arms = rollouts.Arms(*rows.count_sessions(trial), _refused_sessions(trial))
+        rows.set_arms(trial.pk, arms, newest)
+        if (rollouts.is_due(trial.arms, arms) and arms.is_worse) or arms.refused >= rollouts.MAX_REFUSED:
+            raise errors.Refused(trials.compare(arms))
     return False
+
+
+def _refused_sessions(trial: rows.Trial) -> int:
+    """Return in how many sessions of the new arm a call was refused that would not have been in the old one."""
+    reader = recorded_facts.Reader(
+        recorded_facts.Window(trial.starts, trial.ends, trial.mark, trial=trial.pk)
+    )
+    refused = [group.facts for group in reader.grouped(trial.starts) if group.facts.outcome not in replay.RAN]
+    if not refused:
+        return 0
+    new = proofs.as_configured()
+    old = replay.Judge(new.catalog, new.agents, conf.KIND_LOADOUTS, new.at)
+    differences = {facts: replay.compare(old, new, facts) for facts in refused}
+    caused = {
+        facts: facts.agent
+        for facts, answer in differences.items()
+        if isinstance(answer, replay.Difference) and answer.after.kind == "refused"
+    }
+    return len({(agent, session) for agent, _, session in reader.sessions(caused)})
 
 
 def _check(trial: rows.Trial) -> None:

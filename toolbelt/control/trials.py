@@ -14,7 +14,7 @@ from typing import cast
 
 from toolbelt.control import drafts, proofs, writing
 from toolbelt.control.people import users
-from toolbelt.core import errors, grants, replay, rollouts
+from toolbelt.core import errors, grants, replay, rollouts, texts
 from toolbelt.store import audit, clock, recorded_facts
 from toolbelt.store import trials as rows
 
@@ -172,6 +172,21 @@ def roll_out(
         after["ends"] = grants.format_time(ends)
         writing.record(write, "draft", str(draft.key), action="draft.rollout", before=None, after=after)
     return trial
+
+
+def compare(arms: rollouts.Arms) -> str:
+    """Return in words how the sessions that have a roll-out do, compared with the others."""
+    if arms.refused >= rollouts.MAX_REFUSED:
+        return f"In {texts.counted(arms.refused, 'session')}, it refused calls that would not be refused without it."
+    counts = (
+        f"{arms.new.failed} of {texts.counted(arms.new.sessions, 'session')} with it had a refused or failed call"
+        f" ({arms.new.share:.0%}), against {arms.old.failed} of {arms.old.sessions} without it ({arms.old.share:.0%})"
+    )
+    if not arms.is_comparable:
+        return f"{counts}. They are compared from {rollouts.MIN_SESSIONS} sessions of each on."
+    if arms.is_worse:
+        return f"{counts}: more than chance explains (z = {arms.score:.1f})."
+    return f"{counts}: no more than chance explains (z = {arms.score:.1f})."
 
 
 def agents_of(draft: drafts.Draft) -> tuple[str, ...]:

@@ -5,6 +5,9 @@
 2. The new arm is the agent as it is now, with the changes made to it. Whatever else is changed, counts in both arms.
 3. If what a roll-out changes is not as it was when it began, it changes nothing: what was written since counts at once,
    in all sessions.
+4. Sessions with a refused or failed call are counted in both arms: sessions, because calls of one fail together. The
+   arms are compared after every ten sessions, by a one-sided z-test, and the new one is worse only if chance hardly
+   explains it. Looking so often, and so strictly, takes back a draft that harms nothing in less than 4 of 100 cases.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolbelt.core import agents, belts, catalog
 
@@ -23,6 +27,67 @@ FIELDS = frozenset(
         *("kind", "loadout", "tools", "allowed_toolkits", "initial_toolkits", "budget", "denied_risks"),
     }
 )
+
+
+# How often the arms are compared, in sessions, and what makes the new one worse: enough sessions in each, enough failed
+# ones in the new one, and a higher share of them, by so many standard errors, and so much of all.
+LOOK_EVERY, MIN_SESSIONS, MIN_FAILED, MIN_SCORE, MIN_DIFFERENCE = 10, 20, 3, 3.0, 0.02
+# In so many sessions of the new arm, a call may be refused that only the changes refuse.
+MAX_REFUSED = 10
+
+
+class Arm(NamedTuple):
+    """How many sessions an arm has, and how many of them have a refused or failed call."""
+
+    sessions: int = 0
+    failed: int = 0
+
+    @property
+    def share(self) -> float:
+        """Return the share of sessions with such a call."""
+        return self.failed / self.sessions if self.sessions else 0.0
+
+
+class Arms(NamedTuple):
+    """Both arms of a roll-out, and in how many sessions of the new one only its changes refused a call."""
+
+    new: Arm = Arm()
+    old: Arm = Arm()
+    refused: int = 0
+
+    @property
+    def sessions(self) -> int:
+        """Return the number of sessions of both."""
+        return self.new.sessions + self.old.sessions
+
+    @property
+    def is_comparable(self) -> bool:
+        """Return whether both have enough sessions."""
+        return min(self.new.sessions, self.old.sessions) >= MIN_SESSIONS
+
+    @property
+    def score(self) -> float:
+        """Return by how many standard errors the new arm's share of failed sessions is higher (z)."""
+        if not (self.new.sessions and self.old.sessions):
+            return 0.0
+        pooled = (self.new.failed + self.old.failed) / self.sessions
+        error = math.sqrt(pooled * (1 - pooled) * (1 / self.new.sessions + 1 / self.old.sessions))
+        return (self.new.share - self.old.share) / error if error else 0.0
+
+    @property
+    def is_worse(self) -> bool:
+        """Return whether the new arm does worse, by more than chance explains."""
+        return (
+            self.is_comparable
+            and self.new.failed >= MIN_FAILED
+            and self.new.share - self.old.share >= MIN_DIFFERENCE
+            and self.score >= MIN_SCORE
+        )
+
+
+def is_due(before: Arms, now: Arms) -> bool:
+    """Return whether enough sessions came since the arms were compared last."""
+    return now.sessions // LOOK_EVERY > before.sessions // LOOK_EVERY
 
 
 def includes(rollout: agents.Rollout, agent: str, session: str) -> bool:

@@ -36,13 +36,14 @@ _Value = TypeVar("_Value")
 
 class Window(NamedTuple):
     """The calls that arrived from ``since`` until ``before`` (None: now), and of these those with an id after ``after``
-    and up to ``until`` (None: all).
+    and up to ``until`` (None: all); only those in the new arm of a ``trial``, if one is named.
     """
 
     since: dt.datetime
     before: dt.datetime | None = None
     after: int = 0
     until: int | None = None
+    trial: int | None = None
 
     def rows(self) -> orm.QuerySet[models.CallRecord]:
         """Return their records."""
@@ -51,6 +52,8 @@ class Window(NamedTuple):
             rows = rows.filter(at__lt=self.before)
         if self.after:
             rows = rows.filter(pk__gt=self.after)
+        if self.trial is not None:
+            rows = rows.filter(trial=self.trial)
         return rows if self.until is None else rows.filter(pk__lte=self.until)
 
     def days(self) -> list[Window]:

@@ -9,9 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from django.db import models as orm
+
 from toolbelt import models
-from toolbelt.core import replay
-from toolbelt.store import audit
+from toolbelt.core import agents, replay, rollouts
+from toolbelt.store import audit, call_records
 
 Mode = Literal["observe", "schedule", "rollout"]
 State = Literal["running", "ended", "stopped", "applied", "failed", "reverted"]
@@ -29,8 +31,9 @@ class Trial:
     ``author`` began it through the interface ``via``; unless it is observed, as that user, whose primary key is
     ``user`` (None: by a command), and only while the ``token`` with this prefix is valid, if it was begun with one.
     ``confirmed`` are the reasons that were confirmed then. ``note`` is why it stopped, failed or was reverted, and
-    ``mark`` the id of the newest call that was counted. ``calls`` are all that the draft could concern; ``unproven``
-    and ``unknown`` are as in a proof.
+    ``mark`` the id of the newest call that was counted; of a roll-out, of the newest one before it. ``calls`` are all
+    that the draft could concern; ``unproven`` and ``unknown`` are as in a proof. ``arms`` are those of a roll-out, as
+    they were counted last, up to the call ``until``.
     """
 
     pk: int
@@ -52,6 +55,8 @@ class Trial:
     calls: int
     unproven: Mapping[replay.Reason, int]
     unknown: Mapping[str, Collection[str]]
+    arms: rollouts.Arms
+    until: int
 
     @property
     def is_running(self) -> bool:
@@ -125,9 +130,9 @@ def begin(
     return _value(row)
 
 
-def rolled_out(agents: Collection[str]) -> dict[str, Trial]:
+def rolled_out(among: Collection[str]) -> dict[str, Trial]:
     """Return the roll-outs that run for these agents, by agent."""
-    rows = models.Rollout.objects.filter(agent__key__in=agents).select_related("agent", "trial__draft")
+    rows = models.Rollout.objects.filter(agent__key__in=among).select_related("agent", "trial__draft")
     return {row.agent.key: _value(row.trial) for row in rows.order_by("agent__key")}
 
 
@@ -195,6 +200,26 @@ def add(
         _add_day(trial.pk, day)
 
 
+def count_sessions(trial: Trial) -> tuple[rollouts.Arm, rollouts.Arm]:
+    """Return the sessions of the new arm of a roll-out, and of the old one, since it began."""
+    rows = models.CallRecord.objects.filter(pk__gt=trial.mark, at__gte=trial.starts, at__lt=trial.ends)
+    failed = orm.Count("pk", filter=~orm.Q(outcome__in=call_records.NO_ERROR))
+    groups = rows.filter(agent__in=trial.agents, session__gt="").order_by().values_list("agent", "session")
+    rollout = agents.Rollout(trial=trial.pk, percent=trial.percent, changes="[]")
+    arms = {True: [0, 0], False: [0, 0]}
+    for agent, session, failures in groups.annotate(failures=failed):
+        arm = arms[rollouts.includes(rollout, agent, session)]
+        arm[0] += 1
+        arm[1] += bool(failures)
+    return rollouts.Arm(*arms[True]), rollouts.Arm(*arms[False])
+
+
+def set_arms(pk: int, arms: rollouts.Arms, until: int) -> None:
+    """Store what was counted in the arms of a roll-out that runs, up to the call ``until``."""
+    document = {"new": arms.new, "old": arms.old, "refused": arms.refused, "until": until}
+    models.Trial.objects.filter(pk=pk, state="running").update(arms=document)
+
+
 def days(pk: int) -> list[Day]:
     """Return what was counted, by day."""
     rows = models.TrialDay.objects.filter(trial=pk).order_by("day", "id")
@@ -250,4 +275,10 @@ def _value(row: models.Trial) -> Trial:
         calls=row.calls,
         unproven=row.unproven,
         unknown=row.unknown,
+        arms=rollouts.Arms(
+            rollouts.Arm(*row.arms.get("new", ())),
+            rollouts.Arm(*row.arms.get("old", ())),
+            row.arms.get("refused", 0),
+        ),
+        until=row.arms.get("until", row.mark),
     )

@@ -176,8 +176,17 @@ def _roll_out(options: dict[str, Any]) -> Iterator[str]:
 
 def _report(options: dict[str, Any]) -> Iterator[str]:
     trial = trials.latest(drafts.find(options["draft"]).key)
-    if trial is None or trial.mode != "observe":
-        raise CommandError("This draft was not observed: draft observe does that.")
+    if trial is None or trial.mode == "schedule":
+        raise CommandError(
+            "This draft was neither observed nor rolled out: draft observe or rollout does that."
+        )
+    if trial.mode == "rollout":
+        state = "is" if trial.is_running else "was"
+        yield f"It {state} rolled out to {trial.percent} % of the sessions of {', '.join(trial.agents)}."
+        yield trials.compare(trial.arms)
+        if trial.note:
+            yield trial.note
+        return
     proof = trials.report(trial)
     yield proof.sentence
     yield proof.coverage_sentence
