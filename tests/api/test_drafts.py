@@ -144,6 +144,10 @@ def test_a_draft_is_applied_at_its_time_while_the_token_is_valid(olga: Asking, i
     )
 
 
+def trial_title(key: uuid.UUID) -> str:
+    return drafts.find(key).title
+
+
 @pytest.mark.parametrize("is_revoked", [False, True])
 def test_a_draft_is_rolled_out_while_the_token_is_valid(olga: Asking, is_revoked: bool) -> None:
     key = save()
@@ -159,6 +163,11 @@ def test_a_draft_is_rolled_out_while_the_token_is_valid(olga: Asking, is_revoked
     }
     assert {name: value for name, value in trial["arms"].items() if name != "sentence"} == arms
     assert surfaces.ask("bob", "s1").fingerprint != surfaces.ask("bob").fingerprint
+    why = olga.get("/agents/bob/tools/kb__find/why?session=s1").json()
+    assert (why["rollout"], olga.get("/agents/bob/tools/kb__find/why").json()["rollout"]) == (
+        trial_title(key),
+        "",
+    )
     [token] = tokens.all_tokens()
     if is_revoked:
         tokens.revoke(SETUP, token.prefix)

@@ -113,6 +113,7 @@ NO_PAGES = {
     "save_draft",
     "apply_draft",
     "observe_draft",
+    "roll_out_draft",
     "schedule_draft",
     "stop_draft",
     "discard_draft",

@@ -68,6 +68,7 @@ CHANGES = {
     "web:apply_draft",
     "web:observe_draft",
     "web:schedule_draft",
+    "web:roll_out_draft",
     "web:stop_draft",
     "web:discard_draft",
     "web:reset",

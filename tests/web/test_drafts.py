@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import uuid
 from typing import Any
 
@@ -21,7 +22,7 @@ from toolbelt.control.access import switches
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import roles
-from toolbelt.core import tool_versions
+from toolbelt.core import agents, rollouts, tool_versions
 from toolbelt.store import audit, clock, snapshots
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("belt")]
@@ -256,6 +257,81 @@ def test_a_draft_is_scheduled_and_cancelled(administrator: Client) -> None:
     assert (page.trial.mode, page.trial.is_running, page.trial.author) == ("schedule", True, "root")
     act(administrator, draft, "stop")
     assert trials.latest(draft.key).state == "stopped"  # type: ignore[union-attr]
+
+
+def in_arm(trial: trials.Trial, is_new: bool) -> str:
+    rollout = agents.Rollout(trial=trial.pk, percent=trial.percent, changes="[]")
+    names = (f"s{number}" for number in itertools.count())
+    return next(name for name in names if rollouts.includes(rollout, "ada", name) is is_new)
+
+
+def test_a_draft_is_rolled_out_and_pages_show_where_it_counts(administrator: Client) -> None:
+    draft = of_ada()
+    for wrong in (
+        {"percent": "0", "days": "7"},
+        {"percent": "5", "days": "91"},
+        {"percent": "", "days": "7"},
+    ):
+        assert act(administrator, draft, "rollout", htmx=False, **wrong).status_code == 303
+        assert trials.latest(draft.key) is None
+
+    act(administrator, draft, "rollout", percent="50", days="7")
+
+    trial = trials.latest(draft.key)
+    assert trial is not None
+    page = administrator.get(f"/review/drafts/{draft.key}/").context["page"]
+    assert (page.trial.mode, page.trial.percent, page.trial.agents, page.may_try) == (
+        "rollout",
+        50,
+        ("ada",),
+        False,
+    )
+    assert administrator.get("/agents/ada/").context["page"].agent.trial.draft == draft.key
+    for is_new in (True, False):
+        session = in_arm(trial, is_new)
+        preview = administrator.get("/agents/ada/preview/", {"session": session}).context["page"]
+        assert (preview.trial is not None) is is_new
+        call = recorded("shell", agent="ada", session=session, trial=trial.pk if is_new else None)
+        called = administrator.get(f"/calls/{call.pk}/").context["page"]
+        assert (called.trial is not None) is is_new
+    act(administrator, draft, "stop")
+    assert administrator.get("/agents/ada/").context["page"].agent.trial is None
+    assert trials.latest(draft.key).state == "stopped"  # type: ignore[union-attr]
+
+
+def test_a_draft_of_several_agents_is_rolled_out_to_one_of_them(administrator: Client) -> None:
+    def change(write: writing.Write) -> None:
+        for agent in ("ada", "bob"):
+            switches.flip(write, agent, "releases", True)
+
+    draft = drafts.save(WRITE, change)
+    page = administrator.get(f"/review/drafts/{draft.key}/").context["page"]
+    assert page.agents == ("ada", "bob")
+
+    act(administrator, draft, "rollout", percent="100", days="7", agent="bob", confirm="yes")
+
+    assert trials.latest(draft.key).agents == ("bob",)  # type: ignore[union-attr]
+
+
+def test_the_page_says_why_a_draft_cannot_be_rolled_out(administrator: Client) -> None:
+    draft = drafts.save(WRITE, lambda write: entries.change(write, "toolkit", "issues", {"policy": "Ask."}))
+
+    page = administrator.get(f"/review/drafts/{draft.key}/").context["page"]
+
+    assert (page.agents, "toolkit issues" in page.refusal, page.may_try) == ((), True, True)
+    act(administrator, draft, "rollout", percent="5", days="7", confirm="yes")
+    assert trials.latest(draft.key) is None
+
+
+def test_the_review_names_a_draft_that_was_taken_back(administrator: Client) -> None:
+    draft = of_ada()
+    trials.roll_out(WRITE, draft.key)
+    switches.flip(WRITE, "ada", "issues", None)
+    trial_rounds.run()
+
+    concerns = administrator.get("/review/").context["page"].concerns
+    [concern] = [each for each in concerns if each.url == f"/review/drafts/{draft.key}/"]
+    assert "issues of agent ada" in concern.about
 
 
 def test_the_review_names_drafts_that_are_to_be_decided_about(administrator: Client) -> None:

@@ -159,6 +159,7 @@ TABLE: Mapping[str, str] = {
     "apply_draft": "operators of this agent",
     "observe_draft": "operators of this agent",
     "schedule_draft": "operators of this agent",
+    "roll_out_draft": "operators of this agent",
     "stop_draft": "operators of this agent",
     "discard_draft": "operators of this agent",
     "review": "every user",

@@ -218,6 +218,12 @@ class Explanation(ninja.Schema):
     at_the_gate: Annotated[
         list[GateStep], pydantic.Field(description="The gate rules that concern calls of the tool.")
     ]
+    rollout: Annotated[
+        str,
+        pydantic.Field(
+            description="The title of the draft that this session has because it is rolled out; empty: none."
+        ),
+    ]
 
 
 @router.get(
@@ -316,6 +322,7 @@ def explain_tool(request: HttpRequest, agent: str, tool: str, query: params.Quer
         "origin": decision.origin._asdict(),
         "question": decision.rule_number,
         "runner": explanation.runner,
+        "rollout": explanation.rollout,
         "trace": [
             {"question": step.rule_number, "asks": step.rule, "answer": _rule_answer(step.answer)}
             for step in explanation.trace

@@ -47,6 +47,7 @@ _DESCRIPTIONS = {
     "rule": "The gate rule that decided about the call (it denied it, asked about it, or waived that); empty if none"
     " did. Null in older records.",
     "would": "The observed gate rules that would have decided, separated by spaces. Null in older records.",
+    "trial": "The number of the roll-out, if the session was one of those that have its draft.",
     "detail": "Of `load_tools` and `unload_tools`: what it named, and the status that answered.",
     "chosen_fields": "The arguments in the tool's `recorded_fields`, by their paths.",
 }

@@ -20,6 +20,7 @@ from toolbelt.store import trials as rows
 
 Trial = rows.Trial
 latest, latest_of, running, undecided = rows.latest, rows.latest_of, rows.running, rows.undecided
+numbered = rows.numbered
 # How long a draft is observed, by default and at most, and how long it is kept to be decided about.
 DAYS, MAX_DAYS = 14, 90
 _DECIDED_WITHIN = dt.timedelta(days=14)

@@ -47,6 +47,11 @@ class Arm(NamedTuple):
         """Return the share of sessions with such a call."""
         return self.failed / self.sessions if self.sessions else 0.0
 
+    @property
+    def percent(self) -> int:
+        """Return the share in whole percent."""
+        return round(self.share * 100)
+
 
 class Arms(NamedTuple):
     """Both arms of a roll-out, and in how many sessions of the new one only its changes refused a call."""

@@ -153,6 +153,12 @@ def find(pk: int) -> Trial | None:
     return None if row is None else _value(row)
 
 
+def numbered(pk: int) -> Trial | None:
+    """Return a trial, as it is stored now."""
+    row = models.Trial.objects.filter(pk=pk).select_related("draft").first()
+    return None if row is None else _value(row)
+
+
 def running(drafts: Collection[uuid.UUID] | None = None) -> list[Trial]:
     """Return the trials that run: of these drafts, or all."""
     rows = models.Trial.objects.filter(state="running").select_related("draft").order_by("id")

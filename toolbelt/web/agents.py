@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from toolbelt.control import impacts
+from toolbelt.control import impacts, trials
 from toolbelt.control.access import access_index
 from toolbelt.control.agents import agents
 from toolbelt.control.people import rights
@@ -246,11 +246,14 @@ class Header(pieces.View):
 
 
 class PageHeader(Header):
-    """The header of an agent's pages, with its live conversations."""
+    """The header of an agent's pages, with its live conversations and the roll-out that runs."""
 
     def __init__(self, summary: queries.Summary, *, may_undo: bool = False) -> None:
         super().__init__(summary, may_undo=may_undo)
         self.live = impacts.of_agents([self.key])
+        # The roll-out that runs for some of its sessions.
+        rollout = summary.agent.rollout
+        self.trial = None if rollout is None else trials.numbered(rollout.trial)
 
 
 def profile(agent: values.Agent, loadout: str) -> str:

@@ -13,6 +13,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
 from toolbelt.control import past as history
+from toolbelt.control import trials
 from toolbelt.control.agents import agent_versions, comparing, session_changes
 from toolbelt.control.people import rights
 from toolbelt.control.reports import queries
@@ -124,6 +125,9 @@ class _Page(pieces.Page):
         self.fingerprint = current.fingerprint.removeprefix("sha256:")[:12]
         self.known = sorted(current.resolution.context.catalog.tools) if self.view == "why" else ()
         self.may_change = rights.may_flip(request.user, agent)
+        arm = current.resolution.context.agent.arm
+        # The roll-out in whose new arm the session is.
+        self.trial = None if arm is None else trials.numbered(arm.trial)
         self.now = _Shown(current, self.view, form, criteria, past or current, "added since")
         if self.view == "policy" or (self.view == "json" and form == "mcp"):
             self.now.cut = connect.cut_instructions(current.policy)

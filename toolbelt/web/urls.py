@@ -172,6 +172,7 @@ urlpatterns = [
     path("review/drafts/<uuid:draft>/apply/", drafts.apply, name="apply_draft"),
     path("review/drafts/<uuid:draft>/observe/", drafts.observe, name="observe_draft"),
     path("review/drafts/<uuid:draft>/schedule/", drafts.schedule, name="schedule_draft"),
+    path("review/drafts/<uuid:draft>/rollout/", drafts.roll_out, name="roll_out_draft"),
     path("review/drafts/<uuid:draft>/stop/", drafts.stop, name="stop_draft"),
     path("review/drafts/<uuid:draft>/discard/", drafts.discard, name="discard_draft"),
     path("calls/", calls.page, name="calls"),

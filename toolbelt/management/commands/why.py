@@ -45,6 +45,8 @@ class Command(terminal.Command):
         except errors.ToolbeltError as error:
             raise CommandError(str(error)) from error
         self.stdout.write(explanation.line)
+        if explanation.rollout:
+            self.stdout.write(f"This session has the draft {explanation.rollout!r}, which is rolled out.")
         if explanation.runner == "client" and explanation.decision.state in ("active", "discoverable"):
             self.stdout.write("The agent's own program runs it: MCP clients do not see it.")
         if options["trace"]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from toolbelt.core import (
     admitting,
+    agents,
     catalog,
     declared_versions,
     errors,
@@ -18,7 +19,7 @@ from toolbelt.core import (
 from toolbelt.core.rules import budgets, reasons, resolution
 from toolbelt.runtime import counting
 from toolbelt.runtime.surfaces import snapshots
-from toolbelt.store import clock
+from toolbelt.store import clock, trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class Explanation:
     """A decision with every rule that was checked, including those after the deciding one, and who runs the tool.
 
     ``at_the_gate`` are the gate rules that concern calls of it; ``problems`` are why the arguments in question do not
-    fit the tool.
+    fit the tool. ``rollout`` is the title of the draft that the session has because it is rolled out; empty: none.
     """
 
     agent: str
@@ -35,6 +36,7 @@ class Explanation:
     runner: catalog.Runner
     at_the_gate: tuple[gate_rules.Step, ...] = ()
     problems: tuple[schema.Violation, ...] = ()
+    rollout: str = ""
 
     @property
     def line(self) -> str:
@@ -68,4 +70,10 @@ def why(key: request_key.RequestKey, tool: str, arguments: Mapping[str, Any] | N
             stored, snapshot.agent, tool, arguments, subagent=snapshot.subagent or "", past=past, at=now
         ),
         problems=problems,
+        rollout=_rollout(snapshot.agent),
     )
+
+
+def _rollout(agent: agents.Agent) -> str:
+    trial = None if agent.arm is None else trials.numbered(agent.arm.trial)
+    return "" if trial is None else trial.title

@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_safe
 
+from toolbelt.control import trials
 from toolbelt.control.access import access_index
 from toolbelt.control.people import rights
 from toolbelt.control.reports import usage
@@ -321,6 +322,8 @@ class _CallPage(Line, pieces.Page):
         self.asked = asked_calls.of_call(record) if record.rule else None
         self.may_decide = self.asked is not None and rights.may_decide(request.user, record.agent)
         self.has_plugin = record.plugin in index.catalog.plugins
+        # The roll-out in whose new arm the session was; the draft may be gone.
+        self.trial = None if record.trial is None else trials.numbered(record.trial)
         fields = (record.chosen_fields or {}).items()
         self.chosen_fields = [(name, json.dumps(value, ensure_ascii=False)) for name, value in fields]
         self.arguments = None

@@ -85,6 +85,7 @@ def chrome_context(request: http.Request) -> dict[str, Any]:
         # Read only by pages that name agents.
         "agent_titles": SimpleLazyObject(lambda: titles.of_agents(request)),
         "may_see_calls": rights.may_read(user, "call_record"),
+        "may_see_drafts": rights.may_read(user, "draft"),
         "may_propose": rights.may_propose(user),
         "may_see_tokens": rights.may_read(user, "api_token"),
         "command": conf.COMMAND,

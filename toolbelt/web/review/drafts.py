@@ -28,6 +28,8 @@ from toolbelt.web.kit import forms as kit
 
 # The most applied drafts that the list shows: the audit log has all.
 MAX_APPLIED = 20
+# The shares of sessions that the page offers.
+PERCENTS = (5, 10, 25, 50, 100)
 # The most changes of a draft that its page shows.
 MAX_SHOWN = 200
 _HIDDEN = "It could not be applied: those who may read what it changes see why."
@@ -50,6 +52,14 @@ class Scheduled(kit.Change):
     """When a draft is applied, in the reader's zone."""
 
     at = forms.DateTimeField(error_messages={"required": "Enter a time.", "invalid": "Enter a time."})
+
+
+class RolledOut(kit.Change):
+    """In how many percent of the sessions a draft counts, of all of its agents or of one, and for how many days."""
+
+    percent = forms.IntegerField(min_value=1, max_value=100)
+    days = forms.IntegerField(min_value=1, max_value=trials.MAX_DAYS)
+    agent = forms.CharField(required=False, max_length=64)
 
 
 @require_safe
@@ -151,6 +161,30 @@ def schedule(request: http.Request, draft: uuid.UUID) -> HttpResponse:
 
 
 @require_POST
+def roll_out(request: http.Request, draft: uuid.UUID) -> HttpResponse:
+    """Let a draft count in some of the sessions of its agents."""
+    found = _check(request, draft)
+    responses.declare(
+        request,
+        _address(found),
+        title=f"Roll out “{found.title}”?",
+        verb="Roll out",
+        refusal="Not rolled out",
+        fields=("percent", "days", "agent"),
+    )
+    data = RolledOut(request.POST).checked()
+    trial = trials.roll_out(
+        responses.write(request, data),
+        found.key,
+        percent=data["percent"],
+        agents=[data["agent"]] if data["agent"] else (),
+        ends=timezone.now() + dt.timedelta(days=data["days"]),
+    )
+    text = f"Rolled out to {trial.percent} % of sessions until {words.in_full(trial.ends)}."
+    return responses.respond(request, notices.Notice(text=text))
+
+
+@require_POST
 def stop(request: http.Request, draft: uuid.UUID) -> HttpResponse:
     """Stop observing a draft or rolling it out, or do not apply it at its time."""
     found = _check(request, draft)
@@ -220,7 +254,10 @@ class _Trial(pieces.View):
     def __init__(self, request: http.Request, trial: trials.Trial, is_open: bool) -> None:
         self.mode, self.is_running = trial.mode, trial.is_running
         self.starts, self.ends, self.author = trial.starts, trial.ends, trial.author
-        self.percent, self.agents = trial.percent, trial.agents
+        self.percent, self.agents, self.arms = trial.percent, trial.agents, trial.arms
+        # The arms with the names of their columns.
+        self.columns = (("With it", trial.arms.new), ("Without it", trial.arms.old))
+        self.compared = trials.compare(trial.arms)
         self.note = trial.note if is_open or not trial.note else _HIDDEN
         is_report = trial.mode == "observe" and rights.may_read(request.user, "call_record")
         self.report = proofs.Page(request, trials.report(trial), "") if is_report else None
@@ -243,6 +280,14 @@ class _DraftPage(pieces.Page):
         is_tried = trial is not None and trial.is_running
         self.may_try = self.may_apply and not is_tried and not self.differing
         self.days, self.all_days = trials.DAYS, (7, 14, 30)
+        self.percent, self.all_percents = trials.PERCENT, PERCENTS
+        self.agents: tuple[str, ...] = ()
+        # Why it cannot be rolled out.
+        self.refusal = ""
+        try:
+            self.agents = trials.agents_of(draft)
+        except errors.Refused as error:
+            self.refusal = str(error) if _is_open(request, draft) else ""
         later = timezone.now() + dt.timedelta(days=self.days)
         self.may_extend = trial is not None and trial.ends < later
         self.changes = [_Change(request, change, stored) for change in draft.changes[:MAX_SHOWN]]
