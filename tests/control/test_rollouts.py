@@ -23,7 +23,8 @@ from toolbelt.core import agents, errors, rollouts
 from toolbelt.runtime import calls, surfaces
 from toolbelt.runtime.calls import admissions
 from toolbelt.runtime.records import record_writer
-from toolbelt.store import audit, clock, snapshots
+from toolbelt.runtime.surfaces import appending, documents
+from toolbelt.store import audit, clock, revisions, snapshots
 
 WRITE = writing.by("olive", via="screen")
 CONFIRMED = WRITE.replace(confirm=True)
@@ -94,6 +95,49 @@ def test_only_sessions_of_the_new_arm_have_the_draft(draft: drafts.Draft) -> Non
     assert belts.export()["agents"][1]["tools_config"] == {"reading": True}
     assert surfaces.ask("bob", new).fingerprint != surfaces.ask("bob", old).fingerprint
     assert surfaces.ask("ada", new).fingerprint == surfaces.ask("ada", old).fingerprint
+
+
+def test_its_start_and_its_end_are_seen_by_every_process_for_its_agents_only(draft: drafts.Draft) -> None:
+    def numbers() -> tuple[int, int]:
+        return revisions.number_of("bob"), revisions.number_of("ada")
+
+    begun = numbers()
+    state = snapshots.find("bob", "s1").state
+    rolled_out(draft)
+    running = numbers()
+    assert (running[0] > begun[0], running[1]) == (True, begun[1])
+    # So that a call that waits is checked again.
+    assert snapshots.find("bob", "s1").state != state
+
+    with clock.stopped(NOW):
+        trials.stop(WRITE, draft.key)
+    ended = numbers()
+    assert (ended[0] > running[0], ended[1]) == (True, begun[1])
+    # Both are in the log, which is complete.
+    assert revisions.find_unlogged() is None
+
+
+def test_a_conversation_that_runs_is_told_what_changed_and_goes_on(draft: drafts.Draft) -> None:
+    def asked(session: str, token: str | None) -> dict[str, Any]:
+        conversation = appending.Conversation(token=token)
+        document = documents.of(
+            surfaces.ask("bob", session), "anthropic", None, "claude-opus-5-5", conversation
+        )
+        answer: dict[str, Any] = document["append"]
+        return answer
+
+    token = asked("s1", None)["token"]
+    rolled_out(draft, percent=100)
+    told = asked("s1", token)
+    assert (told["prefix"], told["restart"]) == (None, None)
+    assert told["changes"]["removed"] == ["git__log", "git__status"]
+    assert asked("s1", told["token"])["messages"] == []
+
+    with clock.stopped(NOW):
+        trials.stop(WRITE, draft.key)
+    back = asked("s1", told["token"])
+    assert (back["prefix"], back["restart"]) == (None, None)
+    assert back["changes"]["added"] == ["git__log", "git__status"]
 
 
 def test_it_counts_in_all_sessions_when_it_is_applied_and_in_none_when_it_is_stopped(
@@ -407,7 +451,7 @@ def test_it_stays_if_they_do_as_the_others(draft: drafts.Draft) -> None:
 
     assert round_at(NOW + 2 * HOUR) == 0
     assert of(draft).arms == ((60, 22), (60, 20), 0)
-    assert "no more than chance" in trials.compare(of(draft).arms)
+    assert "Chance may explain that" in trials.compare(of(draft).arms)
 
 
 @pytest.mark.parametrize("number", [rollouts.MAX_REFUSED - 1, rollouts.MAX_REFUSED])

@@ -181,13 +181,13 @@ def compare(arms: rollouts.Arms) -> str:
         return f"In {texts.counted(arms.refused, 'session')}, it refused calls that would not be refused without it."
     counts = (
         f"{arms.new.failed} of {texts.counted(arms.new.sessions, 'session')} with it had a refused or failed call"
-        f" ({arms.new.share:.0%}), against {arms.old.failed} of {arms.old.sessions} without it ({arms.old.share:.0%})"
+        f" ({arms.new.percent} %), against {arms.old.failed} of {arms.old.sessions} without it ({arms.old.percent} %)"
     )
     if not arms.is_comparable:
         return f"{counts}. They are compared from {rollouts.MIN_SESSIONS} sessions of each on."
     if arms.is_worse:
         return f"{counts}: more than chance explains (z = {arms.score:.1f})."
-    return f"{counts}: no more than chance explains (z = {arms.score:.1f})."
+    return f"{counts}. Chance may explain that: z = {arms.score:.1f}, and it is taken back at {rollouts.MIN_SCORE:.0f}."
 
 
 def agents_of(draft: drafts.Draft) -> tuple[str, ...]:

@@ -274,10 +274,11 @@ class _DraftPage(pieces.Page):
         may_read = functools.partial(rights.may_read, request.user)
         self.differing = drafts.differing(draft, may_read) if draft.is_open else ()
         self.may_apply = draft.is_open and drafts.may_apply(request.user, draft)
-        self.may_discard = _may_discard(request, draft)
         trial = trials.latest(draft.key)
         self.trial = None if trial is None else _Trial(request, trial, _is_open(request, draft))
         is_tried = trial is not None and trial.is_running
+        self.is_rolled_out = is_tried and trial is not None and trial.mode == "rollout"
+        self.may_discard = not self.is_rolled_out and _may_discard(request, draft)
         self.may_try = self.may_apply and not is_tried and not self.differing
         self.days, self.all_days = trials.DAYS, (7, 14, 30)
         self.percent, self.all_percents = trials.PERCENT, PERCENTS
