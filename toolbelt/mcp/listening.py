@@ -102,7 +102,7 @@ def _first_event(revision: revisions.Revision, known_digests: streams.Digests) -
 
 
 async def subscribe(
-    exchange: exchanges.Exchange, head: request_head.RequestHead, message: protocol.Message, id_: protocol.Id
+    exchange: exchanges.Exchange, head: request_head.RequestHead, message: protocol.Message
 ) -> exchanges.Reply | None:
     """Open the stream of a client of the second era."""
     requested = message.params.get("notifications")
@@ -118,7 +118,7 @@ async def subscribe(
     stream = streams.Stream(
         state=state, known_digests=exchanges.digests(current.tools), wants_policy=wants_policy
     )
-    about = {protocol.SUBSCRIPTION: id_}
+    about = {protocol.SUBSCRIPTION: message.id}
     honoured: dict[str, Any] = {
         name: True
         for name in _LISTS
@@ -147,7 +147,7 @@ async def subscribe(
         if await _follow(exchange, stream, events, update):
             meta = {**results.SERVER_META, **about}
             await exchange.send_part(
-                protocol.event(protocol.answer(id_, {"resultType": "complete", "_meta": meta})),
+                protocol.event(protocol.answer(message.id, {"resultType": "complete", "_meta": meta})),
                 more=False,
             )
     exchange.note(200)

@@ -31,7 +31,6 @@ async def tools(
     exchange: exchanges.Exchange,
     head: request_head.RequestHead,
     message: protocol.Message,
-    id_: protocol.Id,
     revision: revisions.Revision,
 ) -> exchanges.Reply:
     """Answer ``tools/list``, from cached bytes if possible."""
@@ -52,7 +51,7 @@ async def tools(
             _framed(current.tools, after, revision, for_apps=for_apps, is_stale=True),
             exchange.bearer,
             (*exchanges.JSON, exchanges.STALE_HEADER),
-            protocol.id_as_json(id_) + b"}",
+            protocol.id_as_json(message.id) + b"}",
         )
     if after is None:
         context_use.add(head.agent, current.tools.tokens)
@@ -62,7 +61,7 @@ async def tools(
         body = _framed(current.tools, after, revision, for_apps=for_apps)
         if after is None:
             current.tools.framed[cache_key] = body
-    return exchanges.Reply(200, body, exchange.bearer, tail=protocol.id_as_json(id_) + b"}")
+    return exchanges.Reply(200, body, exchange.bearer, tail=protocol.id_as_json(message.id) + b"}")
 
 
 async def initialize(

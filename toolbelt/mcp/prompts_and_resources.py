@@ -27,7 +27,6 @@ async def answer(
     exchange: exchanges.Exchange,
     head: request_head.RequestHead,
     message: protocol.Message,
-    id_: protocol.Id,
     revision: revisions.Revision,
 ) -> exchanges.Reply | None:
     """Return the reply, or None if it was sent already. Raise ProtocolError if the agent has no such entry."""
@@ -59,7 +58,7 @@ async def answer(
         context=before.context,
     )
     result = functools.partial(_result, message=message, revision=revision, name=name)
-    return await tool_calls.run(exchange, message, id_, revision, call, result)
+    return await tool_calls.run(exchange, message, revision, call, result)
 
 
 async def list_page(

@@ -247,7 +247,7 @@ def event(message: bytes, id_: str | None = None) -> bytes:
     return b"event: message\n" + identified + b"data: " + message + b"\n\n"
 
 
-def id_as_json(id_: Id) -> bytes:
+def id_as_json(id_: Id | None) -> bytes:
     """Return the id of a request as JSON."""
     return b"%d" % id_ if isinstance(id_, int) else json.dumps(id_, ensure_ascii=False).encode()
 

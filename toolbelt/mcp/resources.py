@@ -32,7 +32,6 @@ async def answer(
     exchange: exchanges.Exchange,
     head: request_head.RequestHead,
     message: protocol.Message,
-    id_: protocol.Id,
     revision: revisions.Revision,
 ) -> exchanges.Reply | None:
     """Answer a method of ``resources/``. Raise ProtocolError for a resource that does not exist."""
@@ -47,7 +46,7 @@ async def answer(
                 exchange, head, message, revision, "resourceTemplates"
             )
         case "resources/read" if message.params.get("uri") != POLICY:
-            return await prompts_and_resources.answer(exchange, head, message, id_, revision)
+            return await prompts_and_resources.answer(exchange, head, message, revision)
         case "resources/read":
             may_grow = not revision.is_modern
             current = await exchange.current_list(head, may_grow=may_grow)

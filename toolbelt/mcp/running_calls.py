@@ -35,7 +35,7 @@ class RunningCalls:
         self._reader: asyncio.Task[None] | None = None
         self._trouble = ""
 
-    def begin(self, call: ongoing_call.OngoingCall, id_: protocol.Id) -> Task:
+    def begin(self, call: ongoing_call.OngoingCall, id_: protocol.Id | None) -> Task:
         """Start a call with this request id."""
         task = asyncio.create_task(call.run())
         key = _key(call.head, id_)
@@ -98,7 +98,7 @@ class RunningCalls:
                 task.cancel()
 
 
-def _key(head: request_head.RequestHead, id_: protocol.Id) -> str:
+def _key(head: request_head.RequestHead, id_: protocol.Id | None) -> str:
     """Return the key of a call, which no other client's call has. The id 1 differs from "1"."""
     identity = (head.token, head.agent, head.session, head.client_session, type(id_).__name__, id_)
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()

@@ -92,15 +92,15 @@ async def _answered(exchange: exchanges.Exchange) -> exchanges.Reply | None:
     with telemetry.mcp_request(message.method, _target(message), message.meta) as fail:
         match message.method.partition("/"):
             case "tools", _, "call":
-                reply = await tool_calls.answer(exchange, head, message, message.id, revision, listed)
+                reply = await tool_calls.answer(exchange, head, message, revision, listed)
             case "tools", _, _:
-                reply = await listing.tools(exchange, head, message, message.id, revision)
+                reply = await listing.tools(exchange, head, message, revision)
             case "subscriptions", _, _:
-                reply = await listening.subscribe(exchange, head, message, message.id)
+                reply = await listening.subscribe(exchange, head, message)
             case "resources", _, _:
-                reply = await resources.answer(exchange, head, message, message.id, revision)
+                reply = await resources.answer(exchange, head, message, revision)
             case "prompts" | "completion", _, _:
-                reply = await prompts_and_resources.answer(exchange, head, message, message.id, revision)
+                reply = await prompts_and_resources.answer(exchange, head, message, revision)
             case _:
                 reply = await _answer_of_connection(exchange, head, message)
         if exchange.has_failed:

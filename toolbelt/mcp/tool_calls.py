@@ -39,7 +39,6 @@ async def answer(
     exchange: exchanges.Exchange,
     head: request_head.RequestHead,
     message: protocol.Message,
-    id_: protocol.Id,
     revision: revisions.Revision,
     listed: request_head.RequestHead,
 ) -> exchanges.Reply | None:
@@ -76,13 +75,12 @@ async def answer(
     result = functools.partial(
         _result, exchange=exchange, call=call, revision=revision, before=before, head=listed
     )
-    return await run(exchange, message, id_, revision, call, result)
+    return await run(exchange, message, revision, call, result)
 
 
 async def run(
     exchange: exchanges.Exchange,
     message: protocol.Message,
-    id_: protocol.Id,
     revision: revisions.Revision,
     call: ongoing_call.OngoingCall,
     result: input_required.Result,
@@ -98,7 +96,7 @@ async def run(
         return await _resume(exchange, message, revision, call, result, repeated)
     call.round = repeated.round
     call.client = _client(exchange, call, message, revision, repeated)
-    task = exchange.shared.running.begin(call, id_)
+    task = exchange.shared.running.begin(call, message.id)
     return await _follow(exchange, message, revision, call, task, result)
 
 
