@@ -81,6 +81,7 @@ def test_a_call_is_listed_with_all_fields(olga: Asking, recorded_calls: None) ->
         "chosen_fields": None,
         "rule": None,
         "would": None,
+        "trial": None,
     }
 
 
