@@ -110,7 +110,7 @@ def may_apply(user: rights.User, draft: Draft) -> bool:
 
 def may_discard(name: str, draft: Draft) -> bool:
     """Return whether the user of this name may discard a draft although they may not apply it: it is theirs, and is
-    neither observed nor scheduled.
+    not tried.
     """
     return draft.author == name and not trials.running([draft.key])
 
