@@ -46,7 +46,10 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "confirm_account": ("/account/confirm/",),
     "new_agent": ("/new/agent/",),
     "drafts": ("/review/drafts/",),
-    "draft": ("/review/drafts/6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a11/",),
+    "draft": (
+        "/review/drafts/6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a11/",
+        "/review/drafts/6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a12/",
+    ),
     "agents": ("/agents/", "/agents/?q=nobody"),
     "agent_access": (MANY_TOOLS, f"{ONE_TOOL}&message=commit+this"),
     "preview": (
@@ -357,6 +360,12 @@ def demo_with_events(olive_is_staff: None) -> None:
     )
     models.Draft.objects.filter(pk=later.key).update(key="6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a11")
     trials.observe(writing.by("otto", via="api"), "6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a11")
+    first = drafts.save(
+        writing.by("otto", via="api"), lambda write: switches.flip(write, "explorer", "devops", True)
+    )
+    models.Draft.objects.filter(pk=first.key).update(key="6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a12")
+    by_command = writing.by("otto", via="command").replace(confirm=True)
+    trials.roll_out(by_command, "6f1f0a4c-5e0e-4d53-9d0b-3f3f6f0b7a12")
     saved_views.save(get_user_model().objects.get(username="olive").pk, "tools", "Git", "q=git_status")
 
 

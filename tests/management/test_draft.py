@@ -104,6 +104,9 @@ def test_a_draft_is_rolled_out_to_a_share_of_sessions_and_stopped(off: str) -> N
     assert "100 % of the sessions of bob" in out
     assert surfaces.ask("bob", "s1").fingerprint != before
     assert surfaces.ask("bob").fingerprint == before
+    why = ("why", "bob", "git__log")
+    assert "rolled out" in running.run(*why, "--session", "s1")[0]
+    assert "rolled out" not in running.run(*why)[0]
     assert "0 of 0 sessions with it" in draft("report", key())
     draft("stop", key())
     assert surfaces.ask("bob", "s1").fingerprint == before
