@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime as dt
 import itertools
 from collections.abc import Callable
@@ -272,6 +273,55 @@ def test_one_from_the_command_line_has_no_user_whose_rights_could_end(draft: dra
 def test_an_agent_does_not_roll_out(draft: drafts.Draft) -> None:
     with clock.stopped(NOW), pytest.raises(errors.Refused):
         trials.roll_out(writing.by("agent:bob", via="api", kind="agent"), draft.key)
+
+
+def changed(**fields: Any) -> Callable[[writing.Write], Any]:
+    return lambda write: entries.change(write, "agent", "bob", fields)
+
+
+SET: dict[str, Any] = {
+    "kind": "plan",
+    "loadout": "minimal",
+    "tools": ["clock", {"tool": "git__push", "options": {"depth": 3}}],
+    "allowed_toolkits": ["reading", "pushing"],
+    "initial_toolkits": ["reading"],
+    "budget": {"max_tools": 9, "on_exceed": "defer"},
+    "denied_risks": ["destructive"],
+}
+OTHERS: dict[str, Any] = {
+    "kind": None,
+    "loadout": "full",
+    "tools": ["clock"],
+    "allowed_toolkits": ["reading", "verbose"],
+    "initial_toolkits": None,
+    "budget": None,
+    "denied_risks": ["writes", "destructive"],
+}
+
+
+@pytest.mark.parametrize("is_set", [False, True])
+@pytest.mark.parametrize("field", SET)
+def test_every_field_that_sessions_can_differ_in_is_rolled_out(
+    field: str, is_set: bool, stored: None, olive: Any
+) -> None:
+    assert set(SET) == rollouts.FIELDS
+    changed(allowed_toolkits=["reading", "pushing"] if field == "initial_toolkits" else None)(CONFIRMED)
+    if is_set:
+        changed(**SET)(CONFIRMED)
+    value = (OTHERS if is_set else SET)[field]
+    draft = saved(changed(**{field: value}))
+    before = snapshots.find("bob", "s1").agent
+    trial = rolled_out(draft, percent=100)
+    agent = snapshots.find("bob", "s1").agent
+    assert agent.arm is not None
+    assert agent.arm.trial == trial.pk
+    assert getattr(agent, field) != getattr(before, field)
+    assert round_at(NOW + HOUR) == 0
+
+    with clock.stopped(NOW):
+        drafts.apply(CONFIRMED, draft.key)
+    applied = snapshots.find("bob", "s1").agent
+    assert dataclasses.replace(agent, rollout=None, arm=None) == applied
 
 
 def put_loadout(write: writing.Write) -> None:
