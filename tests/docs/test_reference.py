@@ -20,6 +20,7 @@ from toolbelt.control import writing
 from toolbelt.core import belts, errors, facts, loading, outcomes, surface
 from toolbelt.core.belts import vocabulary
 from toolbelt.core.rules import reasons
+from toolbelt.web.kit import audit_words
 
 TOOLBELT = pages.ROOT / "toolbelt"
 COMMANDS = sorted(file.stem for file in (TOOLBELT / "management/commands").glob("[a-z]*.py"))
@@ -183,6 +184,17 @@ def test_every_audit_action_is_documented() -> None:
     recorded = actions()
     assert {"switch.set", "override.clear", "agent.equip", "tool.create", "loadout.remove"} <= recorded
     assert missing("audit-actions.md", recorded) == []
+
+
+def test_every_audit_action_has_a_verb() -> None:
+    ends = {"block.end", "draft.end"}
+    unnamed = [
+        action
+        for action in sorted(actions() - ends - set(audit_words.ACTIONS))
+        for family, _, operation in (action.partition("."),)
+        if operation not in audit_words.VERBS and family not in audit_words.FLIPS
+    ]
+    assert unnamed == []
 
 
 def test_every_source_in_the_audit_log_is_documented() -> None:

@@ -40,6 +40,8 @@ VERBS = {
     "schedule": "scheduled",
     "extend": "extended the observation of",
     "stop": "stopped the trial of",
+    "rollout": "rolled out",
+    "revert": "took back",
     "retire": "retired",
     "restore": "restored",
     "appear": "new at its source",
@@ -50,15 +52,16 @@ VERBS = {
     "recover": "works again",
     "running": "running or not running",
 }
-_FLIPS: Mapping[str, Mapping[bool | None, str]] = {
+FLIPS: Mapping[str, Mapping[bool | None, str]] = {
     "switch": {True: "turned on", False: "turned off", None: "reset the switch of"},
     "override": {True: "turned on the tool", False: "turned off the tool", None: "reset the override of"},
 }
-_ACTIONS = {
+ACTIONS = {
     "agent.equip": "changed the loadout of",
     "agent.operators": "changed the operators of",
     "connection.allow": "connected the client",
     "connection.revoke": "disconnected the client",
+    "session.clear": "cleared a label of session",
     "session.equip": "changed the loadout of session",
     "sign_in.begin": "signed in at",
     "sign_in.end": "signed out at",
@@ -359,10 +362,10 @@ def _verb_phrase(entry: queries.Entry) -> str:
         return "discarded the draft, whose time had come,"
     if operation == "end":
         return f"ended the {family} of"
-    if family in _FLIPS:
-        return _FLIPS[family][grants.is_on(entry.after)]
-    if entry.action in _ACTIONS:
-        return _ACTIONS[entry.action]
+    if family in FLIPS:
+        return FLIPS[family][grants.is_on(entry.after)]
+    if entry.action in ACTIONS:
+        return ACTIONS[entry.action]
     kind = _KINDS.get(family, family)
     if entry.is_fact:
         return _observation(entry, kind)
