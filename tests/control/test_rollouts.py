@@ -216,6 +216,14 @@ def test_a_denial_of_what_is_rolled_out_counts_at_once(stored: None, olive: Any)
     assert "git__push" not in active(new)
 
 
+def test_the_new_arm_has_toolkits_in_the_order_of_the_draft(stored: None, olive: Any) -> None:
+    entries.change(CONFIRMED, "agent", "bob", {"allowed_toolkits": ["pushing", "reading"]})
+    changes = {"allowed_toolkits": ["reading", "pushing"]}
+    rolled_out(saved(lambda write: entries.change(write, "agent", "bob", changes)), percent=100)
+
+    assert snapshots.find("bob", "s1").agent.allowed_toolkits == ("reading", "pushing")
+
+
 def test_an_override_that_is_off_counts_although_the_toolkit_is_rolled_out(stored: None, olive: Any) -> None:
     draft = saved(flip("bob", "pushing", True))
     new = in_arm(rolled_out(draft), True)

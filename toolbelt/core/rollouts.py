@@ -109,7 +109,10 @@ def changed(agent: agents.Agent, rollout: agents.Rollout, stored: catalog.Catalo
     for change in _changes(rollout, agent.key):
         if not _is_as_it_was(belts.withheld(entry), change):
             return agent
-        entry = belts.changed("agent", entry, change)
+        # What it changes is as it was, so that it becomes exactly what was approved: lists in their order, too.
+        entry = belts.changed(
+            "agent", entry, change if change.key else dataclasses.replace(change, before=None)
+        )
     value: agents.Agent = belts.value("agent", belts.restored("agent", entry, was), stored)
     return dataclasses.replace(value, rollout=agent.rollout, arm=rollout)
 
