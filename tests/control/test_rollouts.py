@@ -20,11 +20,13 @@ from toolbelt.control.alerts import events
 from toolbelt.control.catalog import blocking, entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import roles
-from toolbelt.core import agents, errors, rollouts
+from toolbelt.core import agents, errors, request_key, rollouts
+from toolbelt.core.rules import resolution
 from toolbelt.runtime import calls, surfaces
 from toolbelt.runtime.calls import admissions
 from toolbelt.runtime.records import record_writer
 from toolbelt.runtime.surfaces import appending, documents
+from toolbelt.runtime.surfaces import snapshots as request_snapshots
 from toolbelt.store import audit, clock, revisions, snapshots
 
 WRITE = writing.by("olive", via="screen")
@@ -214,6 +216,26 @@ def test_a_denial_of_what_is_rolled_out_counts_at_once(stored: None, olive: Any)
     assert (of(draft).state, "pushing of agent bob" in of(draft).note) == ("reverted", True)
     switches.flip(CONFIRMED, "bob", "pushing", None)
     assert "git__push" not in active(new)
+
+
+def test_its_end_counts_before_anything_is_written(stored: None, olive: Any) -> None:
+    draft = saved(flip("bob", "pushing", True))
+    rolled_out(draft, percent=100, ends=NOW + HOUR)
+    with clock.stopped(NOW):
+        snapshot, before = taken("s1")
+        assert "git__push" in active("s1")
+        assert not request_snapshots.has_expired(snapshot)
+
+    with clock.stopped(NOW + HOUR):
+        assert "git__push" not in active("s1")
+        assert request_snapshots.has_expired(snapshot)
+        # So that a call that waits is checked again.
+        assert taken("s1")[1].state != before.state
+    assert of(draft).is_running
+
+
+def taken(session: str) -> tuple[resolution.Snapshot, snapshots.StoredState]:
+    return request_snapshots.take(request_key.RequestKey("bob", session, None, None))
 
 
 def test_the_new_arm_has_toolkits_in_the_order_of_the_draft(stored: None, olive: Any) -> None:

@@ -71,12 +71,14 @@ class End:
 class Rollout:
     """Changes of an agent that count in some of its sessions, until they count in all of them, or in none.
 
-    ``trial`` is its number, ``percent`` the share of sessions; ``changes`` are JSON, as in the audit log.
+    ``trial`` is its number, ``percent`` the share of sessions; ``changes`` are JSON, as in the audit log. From ``ends``
+    on, they count in none, although they may be stored until the next round.
     """
 
     trial: int
     percent: int = 100
     changes: str
+    ends: datetime | None = None
 
 
 # The longest name of a model in a request.
@@ -143,8 +145,13 @@ class Agent:
         )
 
     def next_end(self) -> datetime | None:
-        """Return when the next of its switches or overrides expires."""
-        return min([end.at for end in self.ends.values()]) if self.ends else None
+        """Return when the next of its switches or overrides expires, or the roll-out whose changes it has."""
+        if not self.ends and self.arm is None:
+            return None
+        ends = [end.at for end in self.ends.values()]
+        if self.arm is not None and self.arm.ends is not None:
+            ends.append(self.arm.ends)
+        return min(ends, default=None)
 
 
 def _without(values: Mapping[str, bool], expired: Mapping[str, End]) -> dict[str, bool]:

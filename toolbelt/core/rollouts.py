@@ -4,7 +4,7 @@
    one, in every process, and for its subagents. A request without a session is in the old arm.
 2. The new arm is the agent as it is now, with the changes made to it. Whatever else is changed, counts in both arms.
 3. If what a roll-out changes is not as it was when it began, it changes nothing: what was written since counts at once,
-   in all sessions.
+   in all sessions. Nothing has to be written for its end, either.
 4. Sessions with a refused or failed call are counted in both arms: sessions, because calls of one fail together. The
    arms are compared after every ten sessions, by a one-sided z-test, and the new one is worse only if chance hardly
    explains it. Looking so often, and so strictly, takes back a draft that harms nothing in less than 4 of 100 cases.

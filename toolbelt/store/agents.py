@@ -18,7 +18,7 @@ from toolbelt.store import catalog, clock
 
 # The columns of a switch or an override.
 _GRANT = ("on", "ends", "then", "by")
-_OF_ROLLOUT = ("rollout__trial_id", "rollout__percent", "rollout__changes")
+_OF_ROLLOUT = ("rollout__trial_id", "rollout__percent", "rollout__changes", "rollout__trial__ends")
 # The relations by which an agent refers to something, by its kind.
 _NAMED_AT = {
     "toolkit": ("switches__toolkit__key", "allowed_toolkits__toolkit__key"),
@@ -124,10 +124,10 @@ def _columns() -> tuple[str, ...]:
 
 def _rollout(row: Mapping[str, Any]) -> agents.Rollout | None:
     """Return the roll-out that runs for an agent."""
-    trial, percent, changes = (row[column] for column in _OF_ROLLOUT)
+    trial, percent, changes, ends = (row[column] for column in _OF_ROLLOUT)
     if trial is None:
         return None
-    return agents.Rollout(trial=trial, percent=percent, changes=schema.canonical(changes))
+    return agents.Rollout(trial=trial, percent=percent, changes=schema.canonical(changes), ends=ends)
 
 
 def _budget(row: Mapping[str, Any]) -> dict[str, Any]:

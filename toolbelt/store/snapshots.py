@@ -65,7 +65,7 @@ class StoredState:
 
     ``catalog`` and ``agent`` are as they are now; ``written`` is the agent as it is stored: what has expired
     (``expired``) may still be stored until the next write. The stamps identify what is stored, not what has expired
-    since. In a session that is in the new arm of a roll-out, ``agent`` has its changes.
+    since. In a session that is in the new arm of a roll-out, ``agent`` has its changes until its end.
     """
 
     catalog: values.Catalog
@@ -86,7 +86,8 @@ class StoredState:
         """
         if not (self.catalog_stamp and self.agent_stamp):
             return object()
-        return self.catalog.stamp, self.agent_stamp, frozenset(self.expired), self.session
+        in_arm = self.agent.arm is not None
+        return self.catalog.stamp, self.agent_stamp, frozenset(self.expired), in_arm, self.session
 
 
 class Present(NamedTuple):
@@ -331,6 +332,9 @@ def _in_arm(
     """Return an agent with a roll-out as it is in a session."""
     rollout = agent.rollout
     if rollout is None or not rollouts.includes(rollout, agent.key, session):
+        return agent
+    # As an expiry of a switch, its end needs no write to take effect.
+    if rollout.ends is not None and rollout.ends <= clock.now():
         return agent
     slot = _slot(probe, alias)
     found = _in_arms.get(slot)
