@@ -15,7 +15,7 @@ from django.contrib import auth
 from tests import factories
 from toolbelt import models
 from toolbelt.control import drafts, proofs, self_checks, trial_rounds, trials, writing
-from toolbelt.control.access import switches
+from toolbelt.control.access import bulk, switches, tools_config
 from toolbelt.control.alerts import events
 from toolbelt.control.catalog import blocking, entries
 from toolbelt.control.config import belts
@@ -216,6 +216,65 @@ def test_a_denial_of_what_is_rolled_out_counts_at_once(stored: None, olive: Any)
     assert (of(draft).state, "pushing of agent bob" in of(draft).note) == ("reverted", True)
     switches.flip(CONFIRMED, "bob", "pushing", None)
     assert "git__push" not in active(new)
+
+
+def flipped(write: writing.Write) -> None:
+    switches.flip(write, "bob", "pushing", False)
+
+
+def set_flat(write: writing.Write) -> None:
+    tools_config.change(write, "bob", {"pushing": False})
+
+
+def edited(write: writing.Write) -> None:
+    entries.change(write, "agent", "bob", {"tools_config.pushing": False})
+
+
+def edited_as_a_whole(write: writing.Write) -> None:
+    entries.change(write, "agent", "bob", {"tools_config": {"pushing": False, "reading": True}})
+
+
+def flipped_for_all(write: writing.Write) -> None:
+    bulk.apply(write, bulk.plan(["ada", "bob"], ["pushing"], False).seen, False)
+
+
+@pytest.mark.parametrize("deny", [flipped, set_flat, edited, edited_as_a_whole, flipped_for_all])
+def test_turning_off_what_is_off_without_it_ends_it_at_once(
+    deny: Callable[[writing.Write], None], stored: None, olive: Any
+) -> None:
+    for agent in ("ada", "bob"):
+        switches.flip(CONFIRMED, agent, "pushing", False)
+    draft = saved(flip("bob", "pushing", True))
+    new = in_arm(rolled_out(draft), True)
+    with writing.dry_run():
+        deny(CONFIRMED)
+    assert "git__push" in active(new)
+
+    deny(CONFIRMED)
+
+    assert "git__push" not in active(new)
+    assert (of(draft).state, "olive set pushing of bob" in of(draft).note) == ("reverted", True)
+    entry = audit.page(subject_kind="draft").entries[0]
+    assert (entry.action, entry.actor, entry.reason) == ("draft.stop", "olive", of(draft).note)
+    assert revisions.find_unlogged() is None
+
+
+def test_denying_risks_that_are_denied_without_it_ends_it_and_other_writes_do_not(
+    stored: None, olive: Any
+) -> None:
+    entries.change(CONFIRMED, "agent", "bob", {"denied_risks": ["writes"]})
+    draft = saved(lambda write: entries.change(write, "agent", "bob", {"denied_risks": None}))
+    rolled_out(draft, percent=100)
+    entries.change(CONFIRMED, "agent", "bob", {"title": "Bob"})
+    entries.change(CONFIRMED, "agent", "bob", {"title": "Bob"})
+    switches.flip(CONFIRMED, "bob", "reading", True)
+    entries.change(CONFIRMED, "agent", "ada", {"denied_risks": None})
+    assert snapshots.find("bob", "s1").agent.denied_risks == ()
+
+    entries.change(CONFIRMED, "agent", "bob", {"denied_risks": ["writes"]})
+
+    assert snapshots.find("bob", "s1").agent.denied_risks == ("writes",)
+    assert of(draft).state == "reverted"
 
 
 def test_its_end_counts_before_anything_is_written(stored: None, olive: Any) -> None:

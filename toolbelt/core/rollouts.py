@@ -4,7 +4,8 @@
    one, in every process, and for its subagents. A request without a session is in the old arm.
 2. The new arm is the agent as it is now, with the changes made to it. Whatever else is changed, counts in both arms.
 3. If what a roll-out changes is not as it was when it began, it changes nothing: what was written since counts at once,
-   in all sessions. Nothing has to be written for its end, either.
+   in all sessions. Writing what is there already ends it (:mod:`toolbelt.control.access.rolled_out`). Nothing has to be
+   written for its end.
 4. Sessions with a refused or failed call are counted in both arms: sessions, because calls of one fail together. The
    arms are compared after every ten sessions, by a one-sided z-test, and the new one is worse only if chance hardly
    explains it. Looking so often, and so strictly, takes back a draft that harms nothing in less than 4 of 100 cases.
@@ -16,7 +17,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from toolbelt.core import agents, belts, catalog
@@ -115,6 +116,17 @@ def changed(agent: agents.Agent, rollout: agents.Rollout, stored: catalog.Catalo
         )
     value: agents.Agent = belts.value("agent", belts.restored("agent", entry, was), stored)
     return dataclasses.replace(value, rollout=agent.rollout, arm=rollout)
+
+
+def named(rollout: agents.Rollout, keys: Collection[str] = (), fields: Collection[str] = ()) -> list[str]:
+    """Return which of these switches and overrides, and of these fields, a roll-out changes."""
+    found = []
+    for change in _changes(rollout, ""):
+        if change.key:
+            found += [change.key] if change.key in keys else []
+        else:
+            found += [name for name in change.after if name in fields]
+    return found
 
 
 def _changes(rollout: agents.Rollout, agent: str) -> Iterator[belts.LoggedChange]:

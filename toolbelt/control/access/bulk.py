@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from toolbelt import conf
 from toolbelt.control import guards, impacts, writing
 from toolbelt.control.access import access_index, expirations, switches
-from toolbelt.core import catalog, effects, errors, grants
+from toolbelt.core import catalog, effects, errors, grants, rollouts
 from toolbelt.core.rules import inventory
 from toolbelt.store import snapshots
 
@@ -177,7 +177,9 @@ def _access_by_name(stored: catalog.Catalog, names: Sequence[str]) -> dict[str, 
 
 def _part(access: access_index.AgentAccess, keys: Collection[str], on: bool | None) -> AgentChange:
     agent, stored = access.agent, access.catalog
-    before = {key: now for key in keys if (now := grants.switch_state(agent, key)) != on}
+    # What is rolled out is not as it is stored in all sessions.
+    split = rollouts.named(agent.rollout, keys) if agent.rollout is not None else ()
+    before = {key: now for key in keys if (now := grants.switch_state(agent, key)) != on or key in split}
     proposed = switches.with_settings(stored, agent, dict.fromkeys(before, on))
     current = access.inventory
     resulting = inventory.take(stored, proposed, conf.KIND_LOADOUTS, before=current)

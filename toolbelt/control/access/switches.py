@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from toolbelt.control import guards, impacts, writing
-from toolbelt.control.access import expirations
+from toolbelt.control.access import expirations, rolled_out
 from toolbelt.core import agents, catalog, effects, errors
 from toolbelt.core import grants as values
 from toolbelt.store import clock, grants, snapshots
@@ -74,6 +74,7 @@ def set_all(
     config_before = current.agent.tools_config()
     after, agent = _with_changes(write.actor, current, changes, ends)
     before = {key: values.switch_state(current.agent, key) for key in after}
+    rolled_out.end(write, current.agent, keys=changes.keys() - after.keys())
     if not after:
         return writing.Change(entry=None, before=before, after={}, result=config_before)
     keys = ", ".join(after)

@@ -84,6 +84,12 @@ def _set(
     return switches.set_all(write, current, changes)
 
 
+def keys(changes: Mapping[str, Any]) -> set[str]:
+    """Return the keys of the switches and overrides in changes of an agent's entry, one by one or as a whole."""
+    single = {name.removeprefix(SINGLE) for name in changes if name.startswith(SINGLE)}
+    return single | {*(changes.get("tools_config") or ())}
+
+
 def as_single(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entry with every switch and override as a key of its own.
 

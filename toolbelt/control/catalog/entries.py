@@ -15,7 +15,7 @@ from typing import Any
 from django import db
 
 from toolbelt.control import guards, writing
-from toolbelt.control.access import expirations, tools_config
+from toolbelt.control.access import expirations, rolled_out, tools_config
 from toolbelt.control.catalog import budget_checks, connection_policy, kept_descriptions, unresolved
 from toolbelt.core import agents, belts, conflicts, errors, facts, grants
 from toolbelt.core.rules import budgets
@@ -169,6 +169,7 @@ def change(
         path = f"{belts.address(_kind(kind), {name_field(kind): name})}.{name_field(kind)}"
         message = "It cannot be renamed, because others refer to it: create a new one, and remove this one."
         raise errors.Invalid([errors.Problem(path=path, message=message)])
+    asked = changes
     try:
         with writing.begin():
             now = read(kind, name)
@@ -183,6 +184,10 @@ def change(
                 merged["block_ends"] = None
             entry = {key: value for key, value in merged.items() if value is not None}
             changed = put(write, kind, entry, index=index)
+            if kind == "agent" and changed.entry is None:
+                rolled_out.end(
+                    write, expirations.find(name).agent, keys=tools_config.keys(asked), fields=asked
+                )
     except db.Error as error:
         _hold(write, kind, name, changes, error)
         raise
