@@ -579,6 +579,18 @@ def test_it_is_taken_back_if_the_sessions_that_have_it_do_worse(draft: drafts.Dr
     assert "14 of 40" in alert.text
 
 
+def test_it_is_taken_back_if_sessions_that_go_on_do_worse_later(draft: drafts.Draft) -> None:
+    trial = rolled_out(draft)
+    sessions(trial, False, 30, 1)
+    sessions(trial, True, 30, 0)
+    assert round_at(NOW + 2 * HOUR) == 0
+    # No session has come since.
+    sessions(trial, True, 30, 15)
+
+    assert round_at(NOW + 3 * HOUR) == 1
+    assert (of(draft).state, of(draft).arms[:2]) == ("reverted", ((30, 15), (30, 1)))
+
+
 def test_it_stays_if_they_do_as_the_others(draft: drafts.Draft) -> None:
     trial = rolled_out(draft)
     sessions(trial, False, 60, 20)

@@ -7,8 +7,9 @@
    in all sessions. Writing what is there already ends it (:mod:`toolbelt.control.access.rolled_out`). Nothing has to be
    written for its end.
 4. Sessions with a refused or failed call are counted in both arms: sessions, because calls of one fail together. The
-   arms are compared after every ten sessions, by a one-sided z-test, and the new one is worse only if chance hardly
-   explains it. Looking so often, and so strictly, takes back a draft that harms nothing in less than 4 of 100 cases.
+   arms are compared after every ten sessions that come or fail, by a one-sided z-test, and the new one is worse only if
+   chance hardly explains it. Looking so often, and so strictly, takes back a draft that harms nothing in less than 4 of
+   100 cases.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ FIELDS = frozenset(
 )
 
 
-# How often the arms are compared, in sessions, and what makes the new one worse: enough sessions in each, enough failed
-# ones in the new one, and a higher share of them, by so many standard errors, and so much of all.
+# How often the arms are compared, in sessions that come or fail, and what makes the new one worse: enough sessions in
+# each, enough failed ones in the new one, and a higher share of them, by so many standard errors, and so much of all.
 LOOK_EVERY, MIN_SESSIONS, MIN_FAILED, MIN_SCORE, MIN_DIFFERENCE = 10, 20, 3, 3.0, 0.02
 # In so many sessions of the new arm, a call may be refused that only the changes refuse.
 MAX_REFUSED = 10
@@ -67,6 +68,11 @@ class Arms(NamedTuple):
         return self.new.sessions + self.old.sessions
 
     @property
+    def failed(self) -> int:
+        """Return how many of them have a refused or failed call."""
+        return self.new.failed + self.old.failed
+
+    @property
     def is_comparable(self) -> bool:
         """Return whether both have enough sessions."""
         return min(self.new.sessions, self.old.sessions) >= MIN_SESSIONS
@@ -76,7 +82,7 @@ class Arms(NamedTuple):
         """Return by how many standard errors the new arm's share of failed sessions is higher (z)."""
         if not (self.new.sessions and self.old.sessions):
             return 0.0
-        pooled = (self.new.failed + self.old.failed) / self.sessions
+        pooled = self.failed / self.sessions
         error = math.sqrt(pooled * (1 - pooled) * (1 / self.new.sessions + 1 / self.old.sessions))
         return (self.new.share - self.old.share) / error if error else 0.0
 
@@ -92,8 +98,10 @@ class Arms(NamedTuple):
 
 
 def is_due(before: Arms, now: Arms) -> bool:
-    """Return whether enough sessions came since the arms were compared last."""
-    return now.sessions // LOOK_EVERY > before.sessions // LOOK_EVERY
+    """Return whether enough sessions came or failed since the arms were compared last: those that are there already may
+    go on for long, and fail later.
+    """
+    return (now.sessions + now.failed) // LOOK_EVERY > (before.sessions + before.failed) // LOOK_EVERY
 
 
 def includes(rollout: agents.Rollout, agent: str, session: str) -> bool:
