@@ -305,6 +305,15 @@ def test_the_new_arm_has_toolkits_in_the_order_of_the_draft(stored: None, olive:
     assert snapshots.find("bob", "s1").agent.allowed_toolkits == ("reading", "pushing")
 
 
+def test_a_tool_does_not_get_what_was_rolled_out_of_a_toolkit_of_its_name(stored: None, olive: Any) -> None:
+    new = in_arm(rolled_out(saved(flip("bob", "pushing", True))), True)
+    entries.remove(CONFIRMED, "toolkit", "pushing")
+    entries.put(CONFIRMED, "tool", {"key": "pushing"})
+
+    assert active(new) == active(None)
+    assert snapshots.find("bob", new).agent.overrides == {}
+
+
 def test_an_override_that_is_off_counts_although_the_toolkit_is_rolled_out(stored: None, olive: Any) -> None:
     draft = saved(flip("bob", "pushing", True))
     new = in_arm(rolled_out(draft), True)

@@ -20,6 +20,10 @@ def switch(key: str, before: Any, after: Any) -> dict[str, Any]:
     return {"action": "switch.set", "key": key, "before": before, "after": after}
 
 
+def override(key: str, before: Any, after: Any) -> dict[str, Any]:
+    return {**switch(key, before, after), "action": "override.set"}
+
+
 def fields(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return {"action": "agent.change", "key": "", "before": before, "after": after}
 
@@ -68,7 +72,7 @@ def test_the_new_arm_has_the_changes_and_nothing_else(belt: belts.Belt) -> None:
     agent = changed(
         belt,
         switch("reading", True, False),
-        switch("push", False, None),
+        override("push", False, None),
         fields({"loadout": None}, {"loadout": "house", "budget": {"max_tools": 3}}),
     )
 
@@ -81,7 +85,7 @@ def test_the_new_arm_has_the_changes_and_nothing_else(belt: belts.Belt) -> None:
     "change",
     [
         switch("reading", None, False),
-        switch("push", True, None),
+        override("push", True, None),
         fields({"loadout": "other"}, {"loadout": "house"}),
         fields({}, {"title": "Lovelace"}),
     ],

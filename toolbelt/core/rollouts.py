@@ -112,11 +112,11 @@ def includes(rollout: agents.Rollout, agent: str, session: str) -> bool:
 
 
 def changed(agent: agents.Agent, rollout: agents.Rollout, stored: catalog.Catalog) -> agents.Agent:
-    """Return an agent as it is in the new arm: itself, if what the roll-out changes is not as it was."""
+    """Return an agent as it is in the new arm: itself, if what the roll-out changes is not as it was, or is gone."""
     was = belts.entry("agent", agent, with_secrets=True)
     entry = was
     for change in _changes(rollout, agent.key):
-        if not _is_as_it_was(belts.withheld(entry), change):
+        if not (_is_there(stored, change) and _is_as_it_was(belts.withheld(entry), change)):
             return agent
         # What it changes is as it was, so that it becomes exactly what was approved: lists in their order, too.
         entry = belts.changed(
@@ -140,6 +140,12 @@ def named(rollout: agents.Rollout, keys: Collection[str] = (), fields: Collectio
 def _changes(rollout: agents.Rollout, agent: str) -> Iterator[belts.LoggedChange]:
     for change in json.loads(rollout.changes):
         yield belts.LoggedChange(kind="agent", name=agent, **change)
+
+
+def _is_there(stored: catalog.Catalog, change: belts.LoggedChange) -> bool:
+    """Return whether the toolkit or the tool of a switch or an override exists: what has its key now is another one."""
+    named = stored.toolkits if change.action.startswith("switch.") else stored.tools
+    return not change.key or change.key in named
 
 
 def _is_as_it_was(entry: Mapping[str, Any], change: belts.LoggedChange) -> bool:
