@@ -106,6 +106,52 @@ def test_the_admin_adds_a_user_for_who_has_just_shown_who_they_are(db: None) -> 
     assert auth.User.objects.filter(username="eve").exists()
 
 
+def test_what_a_person_may_do_is_changed_by_who_has_just_shown_who_they_are(ana: Client) -> None:
+    person("eve", role="viewer")
+    unconfirm(ana)
+    page = ana.get("/people/").content.decode()
+    assert ("Confirm to change" in page, "Save roles" in page) == (True, False)
+    sent = {"role": ["administrator"], "was": ["viewer"]}
+    response = ana.post("/people/eve/roles/", sent)
+    assert (response.status_code, response.headers["Location"]) == CONFIRM
+    assert roles.of_user("eve") == ("viewer",)
+    ana.post("/account/confirm/", {"password": PASSWORD, "next": "/people/"})
+    ana.post("/people/eve/roles/", sent)
+    assert roles.of_user("eve") == ("administrator",)
+
+
+def test_a_person_is_activated_by_who_has_just_shown_who_they_are_and_deactivated_at_once(
+    ana: Client,
+) -> None:
+    eve = person("eve")
+    unconfirm(ana)
+    act(ana, "eve", "active", "no")
+    eve.refresh_from_db()
+    assert not eve.is_active
+    response = act(ana, "eve", "active", "yes")
+    assert (response.status_code, response.headers["Location"]) == CONFIRM
+    eve.refresh_from_db()
+    assert not eve.is_active
+    act(confirmed(ana), "eve", "active", "yes")
+    eve.refresh_from_db()
+    assert eve.is_active
+
+
+def test_the_admin_changes_rights_for_who_has_just_shown_who_they_are(db: None) -> None:
+    browser = confirmed(fast_fixtures.logged_in(auth.User.objects.create_superuser("root")))
+    unconfirm(browser)
+    eve, group = person("eve"), auth.Group.objects.create(name="security")
+    for address in (
+        f"/admin/auth/user/{eve.pk}/change/",
+        f"/admin/auth/group/{group.pk}/change/",
+        "/admin/auth/group/add/",
+    ):
+        for response in (browser.get(address), browser.post(address, {"is_superuser": "on"})):
+            assert response.headers["Location"] == f"/account/confirm/?{urlencode({'next': address})}"
+        assert confirmed(browser).get(address).status_code == 200
+        unconfirm(browser)
+
+
 @pytest.mark.parametrize("what", ["password-link", "second-factor"])
 def test_ones_own_is_changed_on_account_alone(ana: Client, what: str) -> None:
     user = auth.User.objects.get(username="ana")

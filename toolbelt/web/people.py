@@ -87,8 +87,8 @@ def create(request: http.Request) -> HttpResponse:
         return _render(request, form, status)
 
     responses.declare(request, reverse("web:people"), form=show_again)
-    if not second_factor.is_confirmed(request):
-        return second_factor.ask_to_confirm(request, reverse("web:people"))
+    if (question := _ask_who_asks(request)) is not None:
+        return question
     data = form.checked()
     _check_assignable(request, data["role"])
     write = responses.write(request, data)
@@ -105,6 +105,8 @@ def set_roles(request: http.Request, person: str) -> HttpResponse:
     form = Roles(request.POST)
     responses.declare(request, reverse("web:people"))
     _check_manageable(request, person)
+    if (question := _ask_who_asks(request)) is not None:
+        return question
     data = form.checked()
     _check_assignable(request, set(data["role"]) ^ set(data["was"]))
     changed = roles.put(responses.write(request, data), person, data["role"], was=data["was"])
@@ -122,6 +124,9 @@ def set_active(request: http.Request, person: str) -> HttpResponse:
     _check_weaker(request, person)
     data = form.checked()
     active = data["active"] == "yes"
+    # Whoever is to be stopped is deactivated at once.
+    if active and (question := _ask_who_asks(request)) is not None:
+        return question
     if not active and not data["confirm"]:
         reasons = (
             "They are logged out, and cannot log in.",
@@ -139,7 +144,8 @@ def reset_second_factor(request: http.Request, person: str) -> HttpResponse:
     """Remove the second factors of a person who has lost them, after a confirmation."""
     form = kit.Change(request.POST)
     responses.declare(request, reverse("web:people"), refusal="Not reset")
-    if (question := _ask_who_asks(request, person)) is not None:
+    _check_others_login(request, person)
+    if (question := _ask_who_asks(request)) is not None:
         return question
     data = form.checked()
     if not data["confirm"]:
@@ -160,7 +166,8 @@ def make_link(request: http.Request, person: str) -> HttpResponse:
     """Make a link with which a person chooses a new password, after a confirmation, and show it once."""
     form = kit.Change(request.POST)
     responses.declare(request, reverse("web:people"), refusal="No link made")
-    if (question := _ask_who_asks(request, person)) is not None:
+    _check_others_login(request, person)
+    if (question := _ask_who_asks(request)) is not None:
         return question
     data = form.checked()
     if not data["confirm"]:
@@ -211,14 +218,17 @@ def _check_weaker(request: http.Request, person: str) -> None:
         raise PermissionDenied
 
 
-def _ask_who_asks(request: http.Request, person: str) -> HttpResponse | None:
-    """Return the question who the user is, before they change how a person logs in; None if it was answered lately.
-
-    Raise as :func:`_check_weaker` does, and Refused for oneself: Account asks for more than a session.
-    """
+def _check_others_login(request: http.Request, person: str) -> None:
+    """Raise as :func:`_check_weaker` does, and Refused for oneself: Account asks for more than a session."""
     _check_weaker(request, person)
     if person == request.user.get_username():
         raise errors.Refused("Change your own on Account.")
+
+
+def _ask_who_asks(request: http.Request) -> HttpResponse | None:
+    """Return the question who the user is, before they let a person in, or change how one logs in or what they may do;
+    None if it was answered lately.
+    """
     if second_factor.is_confirmed(request):
         return None
     return second_factor.ask_to_confirm(request, reverse("web:people"))

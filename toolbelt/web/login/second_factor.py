@@ -52,8 +52,16 @@ _HOSTILE = (
 )
 _PENDING, _CONFIRMED = "toolbelt.password_given", "toolbelt.confirmed"
 _DEMANDED = "toolbelt.second_factor_demanded"
-# Where a superuser sets a password in the admin.
-_OF_ADMIN = frozenset({"admin:auth_user_password_change", "admin:auth_user_add"})
+# Where a superuser decides in the admin who may log in, how, and what they may do.
+_OF_ADMIN = frozenset(
+    {
+        "admin:auth_user_password_change",
+        "admin:auth_user_add",
+        "admin:auth_user_change",
+        "admin:auth_group_add",
+        "admin:auth_group_change",
+    }
+)
 # What a login may open that must set up a second factor.
 _ALLOWED = frozenset(
     {
@@ -255,7 +263,7 @@ def demand(request: http.Request) -> None:
 class Middleware(MiddlewareMixin):
     """Lead a login that must set up a second factor to where it does, from every other page.
 
-    Lead a superuser who changes a password or adds a user in the admin to where they confirm who they are.
+    Lead a superuser who changes a user or a group in the admin to where they confirm who they are.
     """
 
     async_capable = False
