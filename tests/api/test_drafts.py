@@ -14,6 +14,7 @@ from tests.factories import call
 from toolbelt import models
 from toolbelt.control import drafts, trial_rounds, trials, writing
 from toolbelt.control.access import switches
+from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import tokens
 from toolbelt.core import grants
@@ -109,6 +110,19 @@ def test_a_draft_is_observed_reported_and_stopped(olga: Asking) -> None:
     assert (report["trial"]["mode"], report["observed_rules"]) == ("observe", {})
     assert olga.delete(f"/drafts/{key}/trial").json()["trial"]["state"] == "stopped"
     assert olga.delete(f"/drafts/{key}/trial").status_code == 409
+
+
+def test_why_a_draft_failed_is_told_to_who_may_read_what_it_changes(olga: Asking) -> None:
+    reader = Asking(of_operator("rita", "view_draft", "view_callrecord"))
+    entries.put(SETUP, "plugin", {"name": "srv", "namespace": "srv", "upstream": {"command": "true"}})
+    draft = drafts.save(SETUP, lambda write: entries.change(write, "plugin", "srv", {"title": "Server"}))
+    trials.observe(SETUP, draft.key)
+    note = "title of plugin srv was not set, and is Project Zero"
+    models.Trial.objects.update(state="stopped", note=note)
+
+    for address in (f"/drafts/{draft.key}", f"/drafts/{draft.key}/report"):
+        assert olga.get(address).json()["trial"]["note"] == note
+        assert reader.get(address).json()["trial"]["note"].startswith("Those who may read")
 
 
 def test_a_draft_is_scheduled(olga: Asking) -> None:

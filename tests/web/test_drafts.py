@@ -19,9 +19,11 @@ from tests.web import dashboard
 from toolbelt import models
 from toolbelt.control import drafts, trial_rounds, trials, writing
 from toolbelt.control.access import switches
+from toolbelt.control.alerts import events
 from toolbelt.control.catalog import entries
 from toolbelt.control.config import belts
 from toolbelt.control.people import roles
+from toolbelt.control.reports import attention
 from toolbelt.core import agents, rollouts, tool_versions
 from toolbelt.store import audit, clock, snapshots
 
@@ -395,6 +397,11 @@ def test_an_author_who_may_not_read_what_a_draft_changes_sees_nothing_of_it(
     assert note not in page.content.decode()
     assert page.context["page"].differing == ("plugin srv is not as it was",)
     assert note in administrator.get(f"/review/drafts/{draft.key}/").content.decode()
+    # They show the same to everyone.
+    for address in ("/", "/review/"):
+        assert note not in administrator.get(address).content.decode()
+    [alert] = [each for each in events.of(attention.load()) if each.event == "draft-observed"]
+    assert note not in alert.text
 
 
 def test_previews_have_a_button_that_saves_a_draft(operator: Client, olive: auth.User) -> None:

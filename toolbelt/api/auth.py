@@ -25,8 +25,8 @@ send requests (CSRF).
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeVar
 
 import structlog
 from django.contrib import auth as logins
@@ -40,6 +40,8 @@ from toolbelt.control.people import rights
 from toolbelt.control.servers import approvals
 from toolbelt.core import errors
 from toolbelt.runtime import calls, credentials
+
+T = TypeVar("T")
 
 _CHALLENGE = 'Bearer realm="toolbelt"'
 
@@ -270,6 +272,12 @@ def require_undo_permissions(request: HttpRequest, entries: Iterable[rights.Undo
     if forbidden:
         missing = dict.fromkeys(right for entry in forbidden for right in rights.permissions_to_undo(entry))
         raise _permission_error(bearer(request), [*missing])
+
+
+def allows(request: HttpRequest, rule: Callable[[rights.User, T], bool], thing: T) -> bool:
+    """Return whether a rule about users and things allows this to the authenticated operator."""
+    user = _user(bearer(request))
+    return user is not None and rule(user, thing)
 
 
 def readable_kinds(request: HttpRequest, kinds: Iterable[str]) -> frozenset[str]:

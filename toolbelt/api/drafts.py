@@ -338,7 +338,7 @@ def read_report(request: HttpRequest, draft: names.Name) -> Any:
     if trial is None or trial.mode != "observe":
         raise errors.NotFound("observation of the draft", draft)
     return {
-        "trial": trial,
+        "trial": _shown(request, trial),
         "proof": proofs.document(trials.report(trial)),
         "observed_rules": trials.observed_rules(trial),
     }
@@ -348,17 +348,16 @@ def read_report(request: HttpRequest, draft: names.Name) -> Any:
 def discard_draft(request: HttpRequest, draft: names.Name, query: ninja.Query[names.ReasonQuery]) -> Any:
     """Discard a draft. Requires the permission to make its change, unless it is yours and not tried."""
     found = _find(request, draft)
-    if not drafts.may_discard(auth.bearer(request).name, found):
+    if not auth.allows(request, drafts.may_discard, found):
         auth.require_undo_permissions(request, drafts.reversals(found))
     drafts.discard(auth.write(request, reason=query.reason), found.key)
     return ninja.Status(204, None)
 
 
 def _find(request: HttpRequest, key: str) -> drafts.Draft:
-    """Return a draft that the sender may see; raise errors.NotFound, as for one that does not exist."""
+    """Return a draft that the sender may see; raise HttpProblem for another one, and errors.NotFound."""
     draft = drafts.find(key)
-    if draft.author != auth.bearer(request).name and not _may_view_all(request):
-        # Whoever may make the change may see it.
+    if not auth.allows(request, drafts.may_see, draft):
         auth.require_undo_permissions(request, drafts.reversals(draft))
     return draft
 
@@ -384,11 +383,14 @@ def _document(request: HttpRequest, draft: drafts.Draft, trial: trials.Trial | N
         audit_serializer.serialize(change, is_open=change.subject_kind in readable)
         for change in draft.changes
     ]
-    if trial is not None and any(change.subject_kind not in readable for change in draft.changes):
-        # It says what is not as it was.
-        trial = dataclasses.replace(trial, note="")
     names_of_draft = ("key", "title", "author", "reason", "at", "ends", "revision", "applied", "applied_by")
     return {name: getattr(draft, name) for name in names_of_draft} | {
         "changes": [{name: change[name] for name in DraftChange.model_fields} for change in changes],
-        "trial": trial,
+        "trial": trial and _shown(request, trial),
     }
+
+
+def _shown(request: HttpRequest, trial: trials.Trial) -> trials.Trial:
+    """Return a trial with what the sender may know of why it failed."""
+    readable = auth.readable_kinds(request, trial.kinds)
+    return dataclasses.replace(trial, note=trials.why(trial, readable.__contains__))

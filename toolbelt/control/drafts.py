@@ -108,11 +108,14 @@ def may_apply(user: rights.User, draft: Draft) -> bool:
     return all(map(rights.undo_check(user), reversals(draft)))
 
 
-def may_discard(name: str, draft: Draft) -> bool:
-    """Return whether the user of this name may discard a draft although they may not apply it: it is theirs, and is
-    not tried.
-    """
-    return draft.author == name and not trials.running([draft.key])
+def may_see(user: rights.User, draft: Draft) -> bool:
+    """Return whether the user may see a draft: it is theirs, or they may view all, or make its change."""
+    return _is_own(user, draft) or rights.may_read(user, "draft") or may_apply(user, draft)
+
+
+def may_discard(user: rights.User, draft: Draft) -> bool:
+    """Return whether the user may discard a draft: they may make its change, or it is theirs, and is not tried."""
+    return may_apply(user, draft) or (_is_own(user, draft) and not trials.running([draft.key]))
 
 
 def prove(
@@ -219,6 +222,10 @@ def discard_ended() -> int:
                     clock_write, "draft", str(draft.key), action="draft.end", before=_about(draft), after=None
                 )
     return deleted
+
+
+def _is_own(user: rights.User, draft: Draft) -> bool:
+    return draft.author == user.get_username()
 
 
 def _end(ends: dt.datetime | None) -> dt.datetime:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import cast
 
 from toolbelt.control import drafts, proofs, writing
@@ -28,6 +28,7 @@ _DECIDED_WITHIN = dt.timedelta(days=14)
 LATEST = dt.timedelta(hours=1)
 MAX_AHEAD = dt.timedelta(days=90)
 _WORDS: Mapping[rows.Mode, str] = {"observe": "observed", "schedule": "scheduled", "rollout": "rolled out"}
+_HIDDEN = "Those who may read what the draft changes see why on its page."
 # The share of sessions that a draft is rolled out to, by default.
 PERCENT = 5
 
@@ -193,6 +194,13 @@ def compare(arms: rollouts.Arms) -> str:
 def agents_of(draft: drafts.Draft) -> tuple[str, ...]:
     """Return the agents that a draft can be rolled out to; raise errors.Refused with what keeps it from that."""
     return tuple(_for_some_sessions(draft, ()))
+
+
+def why(trial: Trial, may_read: Callable[[str], bool]) -> str:
+    """Return the note of a trial, for who may read the kinds of entries that its draft changes: it may quote them, as
+    :func:`drafts.differing` does. Others read where it is said.
+    """
+    return trial.note if not trial.note or all(map(may_read, trial.kinds)) else _HIDDEN
 
 
 def stop(write: writing.Write, key: uuid.UUID | str) -> Trial:

@@ -17,12 +17,14 @@ DECIDE = "toolbelt.decide_approval"
 
 
 class User(Protocol):
-    """A user, who has permissions."""
+    """A user, who has a name and permissions."""
 
     @property
     def pk(self) -> Any: ...
 
     def has_perm(self, perm: str) -> bool: ...
+
+    def get_username(self) -> str: ...
 
 
 def of_user(user: int | None) -> frozenset[str]:

@@ -33,12 +33,13 @@ class Trial:
     ``confirmed`` are the reasons that were confirmed then. ``note`` is why it stopped, failed or was reverted, and
     ``mark`` the id of the newest call that was counted; of a roll-out, of the newest one before it. ``calls`` are all
     that the draft could concern; ``unproven`` and ``unknown`` are as in a proof. ``arms`` are those of a roll-out, as
-    they were counted last, up to the call ``until``.
+    they were counted last, up to the call ``until``. ``kinds`` are those of the entries that the draft changes.
     """
 
     pk: int
     draft: uuid.UUID
     title: str
+    kinds: frozenset[str]
     mode: Mode
     author: str
     via: str
@@ -265,6 +266,7 @@ def _value(row: models.Trial) -> Trial:
         pk=row.pk,
         draft=row.draft_id,
         title=row.draft.title,
+        kinds=frozenset(change["subject_kind"] for change in row.draft.changes),
         mode=cast("Mode", row.mode),
         author=row.author,
         via=row.via,

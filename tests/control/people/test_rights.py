@@ -22,6 +22,9 @@ class UserWithPermissions:
     def has_perm(self, perm: str) -> bool:
         return perm in self.permissions
 
+    def get_username(self) -> str:
+        return "user"
+
 
 @pytest.mark.django_db
 def test_every_action_on_every_kind_has_a_permission() -> None:

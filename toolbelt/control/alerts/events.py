@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from toolbelt.control import trials
 from toolbelt.control.agents import call_approvals
+from toolbelt.control.people import rights
 from toolbelt.control.reports import attention
 from toolbelt.core import alerts, grants, schema, texts
 
@@ -60,16 +62,18 @@ def of(found: attention.Attention) -> Iterator[alerts.Alert]:
             yield _alert("budget-passed", key, f"{key} exceeds its budget.", f"/agents/{quote(key)}/")
     for trial in found.trials:
         path = f"/review/drafts/{trial.draft}/"
+        # What is sent may reach everyone.
+        note = trials.why(trial, rights.is_open)
         if trial.mode == "schedule":
-            text = f"The draft {trial.title!r} was not applied at its time: {trial.note}"
+            text = f"The draft {trial.title!r} was not applied at its time: {note}"
             yield _alert("draft-not-applied", str(trial.draft), text, path)
         elif trial.mode == "rollout":
-            text = f"The draft {trial.title!r} is not rolled out any more: {trial.note}"
+            text = f"The draft {trial.title!r} is not rolled out any more: {note}"
             yield _alert("draft-reverted", str(trial.draft), text, path)
         else:
             text = f"The draft {trial.title!r} was observed: apply it, go on, or discard it."
-            if trial.note:
-                text = f"The draft {trial.title!r} could not be observed any longer: {trial.note}"
+            if note:
+                text = f"The draft {trial.title!r} could not be observed any longer: {note}"
             yield _alert("draft-observed", str(trial.draft), text, path)
     if found.drift is not None and found.drift.differences:
         yield _alert("configuration-drift", "", found.drift.message, "/belt/")

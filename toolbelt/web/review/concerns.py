@@ -15,6 +15,7 @@ from django.utils import timezone
 from toolbelt.control import trials
 from toolbelt.control.catalog import unresolved
 from toolbelt.control.config import drift
+from toolbelt.control.people import rights
 from toolbelt.control.reports import attention, error_spikes, queries
 from toolbelt.core import catalog
 from toolbelt.web import agents
@@ -176,9 +177,9 @@ def _differing(found: drift.Drift) -> Concern:
 
 
 def _trial(trial: trials.Trial) -> Concern:
-    """Return the line for a draft that was tried, and is to be decided about."""
+    """Return the line for a draft that was tried, and is to be decided about: for everyone who logs in."""
     url, title = reverse("web:draft", args=[trial.draft]), texts.visible(trial.title)
-    note = words.cut(texts.visible(trial.note), MAX_ERROR_LENGTH)
+    note = words.cut(texts.visible(trials.why(trial, rights.is_open)), MAX_ERROR_LENGTH)
     if trial.mode == "schedule":
         return Concern("danger", f"“{title}” was not applied at its time", note, url, "Decide")
     if trial.mode == "rollout":

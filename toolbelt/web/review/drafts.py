@@ -199,7 +199,7 @@ def stop(request: http.Request, draft: uuid.UUID) -> HttpResponse:
 def discard(request: http.Request, draft: uuid.UUID) -> HttpResponse:
     """Discard a draft: one's own, or one whose change the user may make."""
     found = _find(request, draft)
-    if not _may_discard(request, found):
+    if not drafts.may_discard(request.user, found):
         raise PermissionDenied
     responses.declare(request, reverse("web:drafts"), refusal="Not discarded")
     drafts.discard(responses.write(request, kit.Change(request.POST).checked()), found.key)
@@ -249,16 +249,16 @@ class _Change(pieces.View):
 
 
 class _Trial(pieces.View):
-    """The last trial of a draft, and what it has counted; why it failed only if ``is_open``."""
+    """The last trial of a draft, and what it has counted."""
 
-    def __init__(self, request: http.Request, trial: trials.Trial, is_open: bool) -> None:
+    def __init__(self, request: http.Request, trial: trials.Trial) -> None:
         self.mode, self.is_running = trial.mode, trial.is_running
         self.starts, self.ends, self.author = trial.starts, trial.ends, trial.author
         self.percent, self.agents, self.arms = trial.percent, trial.agents, trial.arms
         # The arms with the names of their columns.
         self.columns = (("With it", trial.arms.new), ("Without it", trial.arms.old))
         self.compared = trials.compare(trial.arms)
-        self.note = trial.note if is_open or not trial.note else _HIDDEN
+        self.note = trials.why(trial, functools.partial(rights.may_read, request.user))
         is_report = trial.mode == "observe" and rights.may_read(request.user, "call_record")
         self.report = proofs.Page(request, trials.report(trial), "") if is_report else None
         self.rules = [*trials.observed_rules(trial).items()] if is_report else []
@@ -275,10 +275,10 @@ class _DraftPage(pieces.Page):
         self.differing = drafts.differing(draft, may_read) if draft.is_open else ()
         self.may_apply = draft.is_open and drafts.may_apply(request.user, draft)
         trial = trials.latest(draft.key)
-        self.trial = None if trial is None else _Trial(request, trial, _is_open(request, draft))
+        self.trial = None if trial is None else _Trial(request, trial)
         is_tried = trial is not None and trial.is_running
         self.is_rolled_out = is_tried and trial is not None and trial.mode == "rollout"
-        self.may_discard = not self.is_rolled_out and _may_discard(request, draft)
+        self.may_discard = not self.is_rolled_out and drafts.may_discard(request.user, draft)
         self.may_try = self.may_apply and not is_tried and not self.differing
         self.days, self.all_days = trials.DAYS, (7, 14, 30)
         self.percent, self.all_percents = trials.PERCENT, PERCENTS
@@ -297,10 +297,9 @@ class _DraftPage(pieces.Page):
 
 
 def _find(request: http.Request, key: uuid.UUID) -> drafts.Draft:
-    """Return a draft that the user may see: viewers see all, others their own, and those that they may apply."""
+    """Return a draft that the user may see."""
     draft = drafts.find(key)
-    is_own = draft.author == request.user.get_username()
-    if not (is_own or rights.may_read(request.user, "draft") or drafts.may_apply(request.user, draft)):
+    if not drafts.may_see(request.user, draft):
         raise PermissionDenied
     return draft
 
@@ -311,11 +310,6 @@ def _check(request: http.Request, key: uuid.UUID) -> drafts.Draft:
     if not drafts.may_apply(request.user, draft):
         raise PermissionDenied
     return draft
-
-
-def _may_discard(request: http.Request, draft: drafts.Draft) -> bool:
-    may_discard = drafts.may_discard(request.user.get_username(), draft)
-    return may_discard or drafts.may_apply(request.user, draft)
 
 
 def _is_open(request: http.Request, draft: drafts.Draft) -> bool:
