@@ -295,6 +295,7 @@ def test_finding_out_who_gets_what_takes_as_many_queries_for_many_people(
     assert otto.about == dict.fromkeys(values.OF_AGENTS, frozenset({"bo"}))
 
 
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")
 def test_who_gets_mail_is_found_out_only_if_there_is_something_to_send(
     declare: Callable[..., values.Plan], mailed: list[tuple[str, str]]
 ) -> None:
