@@ -53,6 +53,7 @@ NOT_PROVED = {
         "apply_draft",
         "observe_draft",
         "schedule_draft",
+        "roll_out_draft",
         "stop_draft",
     ),
 }
@@ -152,6 +153,15 @@ def test_a_removal_is_saved_as_a_draft(olga: Asking) -> None:
 
     assert olga.get(f"/drafts/{answer['draft']}").json()["title"] == "No bob"
     assert olga.get("/agents/bob").status_code == 200
+
+
+@pytest.mark.parametrize("address", ["/agents/bob", "/agents/bob/switches/reading"])
+def test_a_delete_that_asks_for_a_dry_run_in_a_body_changes_nothing(olga: Asking, address: str) -> None:
+    revision = belts.revision()
+    answer = olga.delete(address, {"dry_run": True})
+
+    assert (answer.status_code, "in the address" in answer.json()["detail"]) == (422, True)
+    assert belts.revision() == revision
 
 
 def test_only_a_dry_run_is_proved(olga: Asking) -> None:

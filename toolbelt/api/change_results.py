@@ -155,7 +155,14 @@ def make(
     *,
     agent: str = "",
 ) -> tuple[writing.Change, dict[str, Any]]:
-    """Make a change, or only try it, as ``asked``; return it and its report. ``agent`` is the one that it changes."""
+    """Make a change, or only try it, as ``asked``; return it and its report. ``agent`` is the one that it changes.
+
+    Raise Invalid for the body of a DELETE, which could ask for a dry run and would not be read.
+    """
+    if request.method == "DELETE" and request.body:
+        raise errors.Invalid.of(
+            "A DELETE has no body: write its parameters, such as dry_run, in the address."
+        )
     if not asked.dry_run:
         refuse_without_dry_run(asked)
         change = act(write)
