@@ -30,12 +30,13 @@ _LISTS = ("rules", "approved_by", "wanted")
 
 
 def connect() -> None:
-    """Withdraw what is open of every agent that is deleted, and what a deleted user has approved and has not begun to
-    run: new ones of their names start without it.
+    """Withdraw what is open of every agent that is deleted, and what a user has approved who is deleted or gets another
+    name, and has not begun to run: new ones of their names start without it.
     """
     signals.post_delete.connect(_agent_deleted, sender=models.Agent, dispatch_uid="toolbelt.call_approvals")
     users, uid = auth.get_user_model(), "toolbelt.call_approvals.users"
     signals.post_delete.connect(_user_deleted, sender=users, dispatch_uid=uid)
+    signals.pre_save.connect(_user_saved, sender=users, dispatch_uid=uid)
 
 
 def find(binding: str) -> Approval | None:
@@ -303,7 +304,21 @@ def _agent_deleted(instance: models.Agent, **_: Any) -> None:
 
 
 def _user_deleted(instance: Any, **_: Any) -> None:
-    name, rows = instance.get_username(), models.Approval.objects.all()
+    _forget(instance.get_username())
+
+
+def _user_saved(instance: Any, update_fields: Collection[str] | None, **_: Any) -> None:
+    field = instance.USERNAME_FIELD
+    if instance.pk is None or (update_fields is not None and field not in update_fields):
+        return
+    stored = type(instance)._default_manager.filter(pk=instance.pk).values_list(field, flat=True).first()
+    if stored not in (None, instance.get_username()):
+        _forget(stored)
+
+
+def _forget(name: str) -> None:
+    """End what the user of this name has approved and has not begun to run."""
+    rows = models.Approval.objects.all()
     kept, open_ = rows.filter(always__isnull=False), rows.filter(state="approved")
     kept.filter(pk__in=_approved_by(name, kept)).update(always=None)
     open_.filter(pk__in=_approved_by(name, open_)).update(state="withdrawn", version=orm.F("version") + 1)

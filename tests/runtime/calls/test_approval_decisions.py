@@ -325,6 +325,21 @@ def test_an_approval_ends_with_the_right_of_its_person_and_people_are_asked_agai
     assert asked.code(asked.call()) == "ok"
 
 
+def test_an_approval_ends_if_its_person_gets_another_name(ran: list[Any]) -> None:
+    join("finance", "olive", "pia")
+    asked.call()
+    asked.approve(asked.OLIVE)
+    olive = auth.User.objects.get(username="olive")
+    olive.save()
+    assert asked.states() == ["approved"]
+    olive.username = "olivia"
+    olive.save()
+    auth.User.objects.create_superuser("olive")
+    assert asked.code(asked.call()) == "approval-pending"
+    assert asked.states() == ["withdrawn", "pending"]
+    assert ran == []
+
+
 @pytest.mark.parametrize("lost", LOST)
 def test_the_right_of_a_person_who_approved_is_looked_at_directly_before_the_tool_runs(
     ran: list[Any], lost: str
