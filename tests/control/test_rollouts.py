@@ -259,6 +259,16 @@ def test_turning_off_what_is_off_without_it_ends_it_at_once(
     assert revisions.find_unlogged() is None
 
 
+def test_putting_only_what_is_set_without_it_ends_it(stored: None, olive: Any) -> None:
+    rolled_out(draft := saved(flip("bob", "pushing", True)), percent=100)
+    assert "git__push" in active("s1")
+
+    tools_config.put(CONFIRMED, "bob", {"reading": True})
+
+    assert "git__push" not in active("s1")
+    assert of(draft).state == "reverted"
+
+
 def test_denying_risks_that_are_denied_without_it_ends_it_and_other_writes_do_not(
     stored: None, olive: Any
 ) -> None:

@@ -126,6 +126,11 @@ def changed(agent: agents.Agent, rollout: agents.Rollout, stored: catalog.Catalo
     return dataclasses.replace(value, rollout=agent.rollout, arm=rollout)
 
 
+def keys(rollout: agents.Rollout) -> frozenset[str]:
+    """Return the switches and overrides that a roll-out changes."""
+    return frozenset(change.key for change in _changes(rollout, "") if change.key)
+
+
 def named(rollout: agents.Rollout, keys: Collection[str] = (), fields: Collection[str] = ()) -> list[str]:
     """Return which of these switches and overrides, and of these fields, a roll-out changes."""
     found = []

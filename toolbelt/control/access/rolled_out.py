@@ -13,6 +13,11 @@ from toolbelt.core import agents, rollouts
 from toolbelt.store import snapshots, trials
 
 
+def keys(agent: agents.Agent) -> frozenset[str]:
+    """Return the switches and overrides of an agent that its roll-out changes."""
+    return frozenset() if agent.rollout is None else rollouts.keys(agent.rollout)
+
+
 def end(
     write: writing.Write, agent: agents.Agent, *, keys: Collection[str] = (), fields: Collection[str] = ()
 ) -> None:

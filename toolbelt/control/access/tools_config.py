@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolbelt.control import writing
-from toolbelt.control.access import expirations, switches
+from toolbelt.control.access import expirations, rolled_out, switches
 from toolbelt.core import agents, belts, errors, grants
 from toolbelt.store import snapshots
 
@@ -47,6 +47,8 @@ def put(
         current = expirations.find(agent)
         now = current.agent.tools_config()
         seen = {} if was is None else {**dict.fromkeys(now), **was}
+        # It also says that what is set by a roll-out only is not set.
+        rolled_out.end(write, current.agent, keys=rolled_out.keys(current.agent) - now.keys() - config.keys())
         return _set(write, current, {**dict.fromkeys(now), **config}, seen)
 
 
