@@ -102,6 +102,7 @@ def test_a_draft_is_rolled_out_to_a_share_of_sessions_and_stopped(off: str) -> N
     out = draft("rollout", key(), "--percent", "100", "--agent", "bob", "--days", "7", "--reason", "Try")
 
     assert "100 % of the sessions of bob" in out
+    assert "rolled out" in draft()
     assert surfaces.ask("bob", "s1").fingerprint != before
     assert surfaces.ask("bob").fingerprint == before
     why = ("why", "bob", "git__log")

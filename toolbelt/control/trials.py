@@ -27,7 +27,8 @@ _DECIDED_WITHIN = dt.timedelta(days=14)
 # How long after its time a draft is still applied, if no server could do it before.
 LATEST = dt.timedelta(hours=1)
 MAX_AHEAD = dt.timedelta(days=90)
-_WORDS: Mapping[rows.Mode, str] = {"observe": "observed", "schedule": "scheduled", "rollout": "rolled out"}
+# What is done with a draft, in a word.
+WORDS: Mapping[rows.Mode, str] = {"observe": "observed", "schedule": "scheduled", "rollout": "rolled out"}
 _HIDDEN = "Those who may read what the draft changes see why on its page."
 # The share of sessions that a draft is rolled out to, by default.
 PERCENT = 5
@@ -68,7 +69,7 @@ def extend(write: writing.Write, key: uuid.UUID | str, *, ends: dt.datetime | No
         draft = _open(key)
         trial = _running(draft)
         if trial.mode != "observe":
-            raise errors.Refused(f"This draft is {_WORDS[trial.mode]}, and not observed.")
+            raise errors.Refused(f"This draft is {WORDS[trial.mode]}, and not observed.")
         rows.move_end(trial.pk, ends)
         drafts.keep_until(draft, ends + _DECIDED_WITHIN)
         before, after = (
@@ -310,7 +311,7 @@ def _to_try(key: uuid.UUID | str) -> drafts.Draft:
     draft = _open(key)
     trial = latest(draft.key)
     if trial is not None and trial.is_running:
-        raise errors.Refused(f"This draft is {_WORDS[trial.mode]} already: stop that first.")
+        raise errors.Refused(f"This draft is {WORDS[trial.mode]} already: stop that first.")
     return draft
 
 

@@ -111,8 +111,16 @@ def _list(options: dict[str, Any]) -> Iterator[str]:
     found = drafts.listed(applied=False)
     if not found:
         yield "There are no drafts."
+    tried = {trial.draft: trials.WORDS[trial.mode] for trial in trials.running([each.key for each in found])}
     yield from columns.lines(
-        (str(each.key), each.title, each.author, f"until {grants.format_time(each.ends)}") for each in found
+        (
+            str(each.key),
+            each.title,
+            each.author,
+            f"until {grants.format_time(each.ends)}",
+            tried.get(each.key, ""),
+        )
+        for each in found
     )
 
 
