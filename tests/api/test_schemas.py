@@ -39,6 +39,18 @@ def test_schema_class_names_are_unique() -> None:
     assert {name: shapes for name, shapes in classes_by_name.items() if len(shapes) > 1} == {}
 
 
+def test_no_schema_is_named_as_generators_of_clients_name_a_choice_of_another() -> None:
+    """They make an enumeration ThingState of the field `state` of Thing, and drop both if there is a ThingState."""
+    described = DOCUMENT["components"]["schemas"]
+    choices = {
+        name + field.title().replace("_", "")
+        for name, shape in described.items()
+        for field, of_field in shape.get("properties", {}).items()
+        if "enum" in json.dumps(of_field)
+    }
+    assert choices & {*described} == set()
+
+
 def test_every_operation_has_a_description_and_one_tag() -> None:
     for _, path, described in application.described_operations(DOCUMENT):
         assert described["description"], path

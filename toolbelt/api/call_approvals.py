@@ -66,7 +66,7 @@ class ApprovalRef(ninja.Schema):
     ]
 
 
-class ApprovalState(ninja.Schema):
+class CallApproval(ninja.Schema):
     """What became of a request to approve a call."""
 
     id: str
@@ -97,7 +97,7 @@ class Wanted(ninja.Schema):
     approvals: Annotated[int, pydantic.Field(description="Of how many people.")]
 
 
-class Approval(ApprovalState):
+class Approval(CallApproval):
     """A request to approve a call, for those who decide."""
 
     session: str
@@ -272,7 +272,7 @@ def list_deciders(request: HttpRequest) -> Any:
     }
 
 
-@router.get(_PATH, auth=auth.agent, response=ApprovalState)
+@router.get(_PATH, auth=auth.agent, response=CallApproval)
 def get_approval(
     request: HttpRequest, agent: str, approval: names.Name, query: params.Query[WaitQuery]
 ) -> Any:
