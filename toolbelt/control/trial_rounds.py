@@ -71,12 +71,12 @@ def _run_one(until: int | None, trial: rows.Trial) -> bool:
 
 
 def _count(trial: rows.Trial, until: int | None) -> bool:
-    """Count what was recorded since the last round; at its end, end the trial. Return whether it is over."""
+    """Count what was recorded since the last round; at its end, end the trial. Return whether it has ended."""
     now = clock.now()
-    is_over = now >= trial.ends + DELAY
+    has_ended = now >= trial.ends + DELAY
     newest = recorded_facts.newest_id() if until is None else until
-    # What is recorded about its end is counted when it is over: until then, it may be extended.
-    if not is_over and (trial.ends <= now or newest <= trial.mark):
+    # Calls around its end are counted once it has ended, because it may be extended before.
+    if not has_ended and (trial.ends <= now or newest <= trial.mark):
         return False
     days = recorded_facts.Window(trial.starts, trial.ends, trial.mark, newest).days()
     draft = drafts.find(trial.draft)
@@ -99,9 +99,9 @@ def _count(trial: rows.Trial, until: int | None) -> bool:
                 for row in proof.rows
             ],
         )
-        if is_over:
+        if has_ended:
             rows.end(trial.pk, "ended")
-    return is_over
+    return has_ended
 
 
 def _apply(trial: rows.Trial) -> bool:

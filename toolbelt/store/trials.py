@@ -102,7 +102,7 @@ def begin(
     percent: int = 0,
     changes: Mapping[str, Sequence[audit.Entry]] | None = None,
 ) -> Trial:
-    """Store a trial that runs. The ``changes`` of a roll-out, by agent, count at once, and until it is over."""
+    """Store a trial that runs. The ``changes`` of a roll-out, by agent, count at once, and until it ends."""
     changes = changes or {}
     row = models.Trial.objects.create(
         draft_id=draft,
@@ -179,7 +179,7 @@ def move_end(pk: int, ends: dt.datetime) -> None:
 
 
 def end(pk: int, state: State, note: str = "") -> None:
-    """Store that a trial is over, and why; what is rolled out counts no longer."""
+    """Store that a trial has ended, and why; what is rolled out no longer counts."""
     models.Trial.objects.filter(pk=pk, state="running").update(state=state, note=note)
     models.Rollout.objects.filter(trial=pk).delete()
 

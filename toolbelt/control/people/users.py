@@ -189,7 +189,7 @@ def _new(name: str, email: str) -> Any:
 
 
 def give_password(user: Any, password: str) -> None:
-    """Give a user a password, without storing it, and outside of a transaction, because hashing takes long.
+    """Set the password of a user object, without storing it, and before a transaction, because hashing takes long.
 
     Raise Invalid with what is wrong with it.
     """
