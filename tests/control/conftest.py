@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from django.contrib import auth
 
 from tests import fast_fixtures
+from tests.control import trying
 from toolbelt.control import writing
 from toolbelt.control.config import belts
+from toolbelt.control.people import roles
 
 BELT: dict[str, Any] = {
     "plugins": [{"name": "git", "namespace": "git", "category": "git"}],
@@ -58,3 +61,10 @@ def operator() -> writing.Write:
 @pytest.fixture
 def stored(db: None, operator: writing.Write) -> None:
     fast_fixtures.stored("control", lambda: belts.import_(operator, BELT))
+
+
+@pytest.fixture
+def olive(db: None) -> Any:
+    auth.get_user_model().objects.create_user("olive")
+    roles.assign(trying.WRITE, "olive", "operator")
+    return auth.get_user_model().objects.get(username="olive")

@@ -13,6 +13,7 @@ import pytest
 from django.contrib import auth
 
 from tests import factories
+from tests.control.trying import DAY, HOUR, NOW, WRITE, deactivated, demoted, of, replaced, round_at
 from tests.factories import call
 from toolbelt import models
 from toolbelt.control import drafts, proofs, trial_rounds, trials, writing
@@ -24,10 +25,6 @@ from toolbelt.control.people import roles
 from toolbelt.control.reports import attention
 from toolbelt.core import errors
 from toolbelt.store import audit, clock, locks, recorded_facts, snapshots
-
-WRITE = writing.by("olive", via="screen")
-NOW = dt.datetime(2026, 11, 29, 12, 0, tzinfo=dt.UTC)
-HOUR, DAY = dt.timedelta(hours=1), dt.timedelta(days=1)
 
 
 def flip(agent: str = "bob", on: bool = False) -> Callable[[writing.Write], object]:
@@ -41,20 +38,9 @@ def recorded(at: dt.datetime, tool: str = "git__log", **about: Any) -> models.Ca
     return made
 
 
-def round_at(moment: dt.datetime) -> int:
-    with clock.stopped(moment):
-        return trial_rounds.run()
-
-
 def observed(draft: drafts.Draft, *, days: int = 2) -> trials.Trial:
     with clock.stopped(NOW):
         return trials.observe(WRITE, draft.key, ends=NOW + days * DAY)
-
-
-def of(draft: drafts.Draft) -> trials.Trial:
-    trial = trials.latest(draft.key)
-    assert trial is not None
-    return trial
 
 
 @pytest.fixture
@@ -281,13 +267,6 @@ def test_the_report_counts_what_observed_rules_would_have_decided(draft: drafts.
     assert trials.observed_rules(trial) == {"no-push": 2, "slow": 1}
 
 
-@pytest.fixture
-def olive(db: None) -> Any:
-    auth.get_user_model().objects.create_user("olive")
-    roles.assign(WRITE, "olive", "operator")
-    return auth.get_user_model().objects.get(username="olive")
-
-
 def scheduled(draft: drafts.Draft) -> trials.Trial:
     with clock.stopped(NOW):
         return trials.schedule(WRITE.replace(confirm=True), draft.key, NOW + HOUR)
@@ -311,21 +290,6 @@ def test_a_scheduled_draft_is_applied_at_its_time_as_who_scheduled_it(
 def stale(olive: Any) -> None:
     entries.change(WRITE, "agent", "bob", {"title": "Bob"})
     switches.flip(WRITE.replace(confirm=True), "bob", "reading", None)
-
-
-def demoted(olive: Any) -> None:
-    roles.remove(WRITE, "olive", "operator")
-
-
-def deactivated(olive: Any) -> None:
-    olive.is_active = False
-    olive.save()
-
-
-def replaced(olive: Any) -> None:
-    olive.delete()
-    auth.get_user_model().objects.create_user("olive")
-    roles.assign(WRITE, "olive", "operator")
 
 
 def renamed(olive: Any) -> None:
